@@ -1,0 +1,192 @@
+// Dense and CSR examples behind one interface: "multiply this batch of rows with those examples".
+//
+// A batch is loaded once and then multiplied with any number of examples. Values are converted to
+// the working precision one tile at a time, so the data are never copied as a whole. Dense examples
+// may be centred: translation-invariant kernels do not see it, and their squared distances
+// |a|^2 + |b|^2 - 2 a'b then lose fewer digits.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "blas.hpp"
+
+namespace softmargin {
+
+using Index = std::int32_t;
+
+template <class Real>
+struct Batch {
+  Index size = 0;
+  std::vector<Real> values;    // dense: size x features; CSR: present features x size
+  std::vector<Index> slot;     // CSR: feature -> its row of `values`, -1 where the batch has zeros
+  std::vector<Index> present;  // CSR: the features that have a slot
+  std::vector<Real> tile;      // room for converted examples
+};
+
+template <class Real>
+class Examples {
+ public:
+  Examples(Index count, Index features) : count(count), features(features) {}
+  virtual ~Examples() = default;
+
+  virtual void load(const Index* rows, Index size, Batch<Real>& batch) const = 0;
+
+  // out[r * stride + c] = <batch row r, example columns[c]>.
+  virtual void multiply(Batch<Real>& batch, const Index* columns, Index size, Real* out,
+                        std::ptrdiff_t stride) const = 0;
+
+  const Index count, features;
+  std::vector<double> squared_norms;
+};
+
+template <class Value, class Real>
+class DenseExamples final : public Examples<Real> {
+ public:
+  DenseExamples(const Value* data, Index count, Index features, std::ptrdiff_t row_stride,
+                const double* centre)
+      : Examples<Real>(count, features), data_(data), row_stride_(row_stride) {
+    if (centre) centre_.assign(centre, centre + features);
+    centre_.resize(features, 0.0);
+    for (Index row = 0; row < count; ++row) this->squared_norms.push_back(squared_norm(row));
+  }
+
+  void load(const Index* rows, Index size, Batch<Real>& batch) const override {
+    batch.size = size;
+    batch.values.resize(static_cast<std::size_t>(size) * this->features);
+    gather(rows, size, batch.values.data());
+  }
+
+  void multiply(Batch<Real>& batch, const Index* columns, Index size, Real* out,
+                std::ptrdiff_t stride) const override {
+    const Index features = this->features;
+    if (batch.size == 1) {
+      for (Index c = 0; c < size; ++c) out[c] = product(columns[c], batch.values.data());
+      return;
+    }
+    const Index tile_rows = std::clamp<Index>((1 << 17) / std::max<Index>(features, 1), 16, 512);
+    batch.tile.resize(static_cast<std::size_t>(tile_rows) * features);
+    for (Index start = 0; start < size; start += tile_rows) {
+      const Index rows = std::min(tile_rows, size - start);
+      gather(columns + start, rows, batch.tile.data());
+      multiply_transposed<Real>(batch.size, rows, features, batch.values.data(), features,
+                                batch.tile.data(), features, 0, out + start,
+                                static_cast<int>(stride));
+    }
+  }
+
+ private:
+  static constexpr int lanes = 16;
+
+  const Value* example(Index row) const { return data_ + row * row_stride_; }
+
+  double squared_norm(Index row) const {
+    const Value* x = example(row);
+    double sum = 0;
+    for (Index f = 0; f < this->features; ++f) {
+      const double v = x[f] - centre_[f];
+      sum += v * v;
+    }
+    return sum;
+  }
+
+  void gather(const Index* rows, Index size, Real* out) const {
+    for (Index r = 0; r < size; ++r, out += this->features) {
+      const Value* x = example(rows[r]);
+      for (Index f = 0; f < this->features; ++f) out[f] = static_cast<Real>(x[f] - centre_[f]);
+    }
+  }
+
+  Real product(Index row, const Real* b) const {
+    const Value* x = example(row);
+    const Index features = this->features;
+    Real sums[lanes] = {};
+    Index f = 0;
+    for (; f + lanes <= features; f += lanes)
+      for (int l = 0; l < lanes; ++l)
+        sums[l] += static_cast<Real>(x[f + l] - centre_[f + l]) * b[f + l];
+    Real sum = 0;
+    for (; f < features; ++f) sum += static_cast<Real>(x[f] - centre_[f]) * b[f];
+    for (int l = 0; l < lanes; ++l) sum += sums[l];
+    return sum;
+  }
+
+  const Value* data_;
+  std::ptrdiff_t row_stride_;
+  std::vector<double> centre_;
+};
+
+// CSR rows without repeated indices; the order of the indices within a row does not matter.
+template <class Value, class Offset, class Real>
+class SparseExamples final : public Examples<Real> {
+ public:
+  SparseExamples(const Value* values, const Offset* indices, const Offset* starts, Index count,
+                 Index features)
+      : Examples<Real>(count, features), values_(values), indices_(indices), starts_(starts) {
+    for (Index row = 0; row < count; ++row) this->squared_norms.push_back(squared_norm(row));
+  }
+
+  void load(const Index* rows, Index size, Batch<Real>& batch) const override {
+    for (Index f : batch.present) batch.slot[f] = -1;
+    batch.slot.resize(this->features, -1);
+    batch.present.clear();
+    batch.size = size;
+    for (Index r = 0; r < size; ++r)
+      for (Offset e = starts_[rows[r]]; e < starts_[rows[r] + 1]; ++e) {
+        Index& slot = batch.slot[indices_[e]];
+        if (slot >= 0) continue;
+        slot = static_cast<Index>(batch.present.size());
+        batch.present.push_back(static_cast<Index>(indices_[e]));
+      }
+    batch.values.assign(batch.present.size() * size, 0);
+    for (Index r = 0; r < size; ++r)
+      for (Offset e = starts_[rows[r]]; e < starts_[rows[r] + 1]; ++e)
+        batch.values[static_cast<std::size_t>(batch.slot[indices_[e]]) * size + r] =
+            static_cast<Real>(values_[e]);
+  }
+
+  void multiply(Batch<Real>& batch, const Index* columns, Index size, Real* out,
+                std::ptrdiff_t stride) const override {
+    const Index width = batch.size;
+    batch.tile.resize(static_cast<std::size_t>(block) * width);
+    for (Index start = 0; start < size; start += block) {
+      const Index rows = std::min<Index>(block, size - start);
+      for (Index c = 0; c < rows; ++c)
+        product(columns[start + c], batch, &batch.tile[static_cast<std::size_t>(c) * width]);
+      for (Index r = 0; r < width; ++r)
+        for (Index c = 0; c < rows; ++c)
+          out[r * stride + start + c] = batch.tile[static_cast<std::size_t>(c) * width + r];
+    }
+  }
+
+ private:
+  static constexpr Index block = 16;
+
+  double squared_norm(Index row) const {
+    double sum = 0;
+    for (Offset e = starts_[row]; e < starts_[row + 1]; ++e) {
+      const double v = values_[e];
+      sum += v * v;
+    }
+    return sum;
+  }
+
+  void product(Index row, const Batch<Real>& batch, Real* sums) const {
+    const Index width = batch.size;
+    std::fill(sums, sums + width, Real(0));
+    for (Offset e = starts_[row]; e < starts_[row + 1]; ++e) {
+      const Index slot = batch.slot[indices_[e]];
+      if (slot < 0) continue;
+      const Real v = static_cast<Real>(values_[e]);
+      const Real* b = &batch.values[static_cast<std::size_t>(slot) * width];
+      for (Index r = 0; r < width; ++r) sums[r] += v * b[r];
+    }
+  }
+
+  const Value* values_;
+  const Offset *indices_, *starts_;
+};
+
+}  // namespace softmargin

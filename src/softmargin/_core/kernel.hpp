@@ -1,0 +1,56 @@
+// Kernel functions of inner products and squared norms:
+//   linear <a,b>   polynomial (gamma <a,b> + coef0)^degree
+//   rbf exp(-gamma |a - b|^2)   sigmoid tanh(gamma <a,b> + coef0)
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "examples.hpp"
+
+namespace softmargin {
+
+enum class KernelFunction { linear, polynomial, rbf, sigmoid };
+
+template <class Real>
+Real power(Real base, int exponent) {
+  Real result = 1;
+  for (; exponent > 0; exponent >>= 1, base *= base)
+    if (exponent & 1) result *= base;
+  return result;
+}
+
+struct Kernel {
+  KernelFunction function = KernelFunction::linear;
+  double gamma = 1, coef0 = 0;
+  int degree = 3;
+
+  // Turns the products of one row with `size` columns into kernel values, in place.
+  template <class Real>
+  void apply(Real* values, Index size, double row_norm, const double* column_norms) const {
+    const Real g = static_cast<Real>(gamma), c = static_cast<Real>(coef0);
+    switch (function) {
+      case KernelFunction::linear:
+        return;
+      case KernelFunction::polynomial:
+        for (Index k = 0; k < size; ++k) values[k] = power(g * values[k] + c, degree);
+        return;
+      case KernelFunction::sigmoid:
+        for (Index k = 0; k < size; ++k) values[k] = std::tanh(g * values[k] + c);
+        return;
+      case KernelFunction::rbf:
+        for (Index k = 0; k < size; ++k) {
+          const double distance = row_norm + column_norms[k] - 2 * static_cast<double>(values[k]);
+          values[k] = std::exp(-g * static_cast<Real>(std::max(distance, 0.0)));
+        }
+    }
+  }
+
+  double diagonal(double squared_norm) const {
+    double value = squared_norm;
+    apply(&value, 1, squared_norm, &squared_norm);
+    return value;
+  }
+};
+
+}  // namespace softmargin

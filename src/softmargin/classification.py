@@ -1,0 +1,330 @@
+"""Support vector classification: C-SVC and nu-SVC, one-vs-one for more than two classes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from softmargin import multiclass
+from softmargin.formulations import (
+    CSupportVectorClassification,
+    Formulation,
+    NuSupportVectorClassification,
+)
+from softmargin.machine import Array, Indices, KernelMachine
+
+
+class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """Base of SVC and NuSVC."""
+
+    class_weight: dict[Any, float] | str | None
+    decision_function_shape: str
+    break_ties: bool
+
+    @abstractmethod
+    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
+        """The problem of two classes, y in {+1, -1}."""
+
+    def _check_problems(
+        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: Array
+    ) -> None:
+        """Refuses infeasible problems before any kernel work."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
+        """Fit the machine to examples X and their classes y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            The examples; the kernel matrix for ``kernel="precomputed"``.  float32 and float64,
+            dense or CSR, are used as they are.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of w counts as w repetitions of the example, zero as its absence.
+
+        Returns
+        -------
+        self : object
+        """
+        with self._unchanged_on_error():
+            X, y = self._validate_examples(X, y, numeric_target=False)
+            labels = column_or_1d(y, warn=True)
+            check_classification_targets(labels)
+            classes, codes = np.unique(labels, return_inverse=True)
+            if len(classes) < 2:
+                raise ValueError(
+                    "The number of classes has to be greater than one; got"
+                    f" {len(classes)} class"
+                )
+            weight = self._weights(X, sample_weight, len(labels))
+            self.class_weight_ = compute_class_weight(
+                self.class_weight, classes=classes, y=labels
+            )
+            if not (np.isfinite(self.class_weight_) & (self.class_weight_ > 0)).all():
+                raise ValueError(
+                    f"class_weight={self.class_weight!r} gives the weights"
+                    f" {self.class_weight_.tolist()}; every weight must be positive and finite."
+                )
+            self.classes_ = classes
+            weight = weight * self.class_weight_[codes]
+            self._fit_pairs(X, codes, weight)
+        return self
+
+    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], weight: Array) -> None:
+        k = len(self.classes_)
+        members = [
+            np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)
+        ]
+        problems = {}
+        for i, j in multiclass.pairs(k):
+            ids = np.concatenate([members[i], members[j]])
+            y = np.where(codes[ids] == i, 1.0, -1.0)
+            problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
+        self._check_problems(problems, self.classes_)
+        absent = [c for c in range(k) if len(members[c]) == 0]
+        if absent:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class."
+                if len(absent) == k - 1
+                else f"All samples of class {self.classes_[absent[0]]!r} have zero weight; remove"
+                " the class or give one of its samples a positive weight."
+            )
+        models = self._solve(X, list(problems.values()))
+        coefficients = {
+            pair: model.coef for pair, model in zip(problems, models, strict=True)
+        }
+        support, n_support, dual_coef = multiclass.layout(members, coefficients)
+        sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
+        self._keep(X, support, n_support, sign * dual_coef)
+        self.intercept_ = sign * np.array([model.intercept for model in models])
+        self.n_iter_ = self._n_iter.astype(np.int32)
+
+    def _linear_coef(self) -> Any:
+        if len(self.classes_) == 2:
+            return super()._linear_coef()
+        rows = multiclass.pair_coef(self.dual_coef_, self._n_support, self.support_vectors_)
+        return sp.vstack(rows, format="csr") if self._sparse else np.vstack(rows)
+
+    def _pair_values(self, X: Any) -> Array:
+        """(n_samples,) for two classes, where positive means the second; else one column per
+        pair, where positive means the first of the pair."""
+        sums = self._expand(X)
+        if sums.shape[1] == 1:
+            values: Array = sums[:, 0, 0] + self.intercept_[0]
+            return values
+        return multiclass.pair_values(sums, self.intercept_)
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values of the samples in X.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), or
+            (n_samples, n_classes * (n_classes - 1) / 2) for ``decision_function_shape="ovo"``
+        """
+        values = self._pair_values(X)
+        if self.decision_function_shape == "ovr" and len(self.classes_) > 2:
+            return np.asarray(_ovr_decision_function(values < 0, -values, len(self.classes_)))
+        return values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class labels of the samples in X."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        if len(self.classes_) == 2:
+            code = (self._pair_values(X) > 0).astype(np.intp)
+        elif self.break_ties:
+            code = self.decision_function(X).argmax(axis=1)
+        else:
+            code = multiclass.vote(self._pair_values(X), len(self.classes_))
+        predicted: NDArray[Any] = self.classes_[code]
+        return predicted
+
+
+class SVC(Classifier):
+    """C-support vector classification.
+
+    Minimises ``1/2 w'w + C * sum of hinge losses`` exactly; more than two classes one-vs-one.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a unit of hinge loss. Larger fits the training data more closely.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        A callable gets two sets of examples A and B and returns the matrix of kernel values; it
+        is asked only for the rows that the solver needs.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the rbf, poly and sigmoid kernels: ``1 / (n_features * X.var())`` for
+        "scale", ``1 / n_features`` for "auto".
+    coef0 : float, default=0.0
+        Constant of the poly and sigmoid kernels.
+    shrinking : bool, default=True
+        Take variables that seem settled out of the problem (and check them at the end).
+    tol : float, default=1e-3
+        How much the optimality conditions may be violated at the end.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows; "auto" is up to a quarter of free memory, taken as needed.
+    class_weight : dict, "balanced" or None, default=None
+        Factor on C for each class.
+    verbose : bool or int, default=False
+        Print a line of progress now and then.
+    max_iter : int, default=-1
+        Limit on the solver's iterations (per pair of classes), -1 for none.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        One column per class, or one per pair of classes.
+    break_ties : bool, default=False
+        With "ovr" and more than two classes, break ties of votes by the decision values.
+    random_state : int, RandomState instance or None, default=None
+        Not needed: the solver is deterministic. Here so that code written for scikit-learn runs.
+
+    Attributes
+    ----------
+    solution_ : Solution
+        The certificate: objectives, duality gap, KKT violation, iterations, stop reason, ...
+    support_, support_vectors_, n_support_ : indices, examples and number per class of the support
+        vectors, class by class.
+    dual_coef_ : of shape (n_classes - 1, n_SV)
+        Coefficients of the support vectors; their layout for more than two classes is in
+        :mod:`softmargin.multiclass`.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+    coef_ : of shape (n_classes * (n_classes - 1) / 2, n_features), with ``kernel="linear"``
+    classes_, class_weight_, n_iter_, fit_status_, shape_fit_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from softmargin import SVC
+    >>> machine = SVC(kernel="linear").fit([[-1, -1], [-2, -1], [1, 1], [2, 1]], [1, 1, 2, 2])
+    >>> machine.predict([[-0.8, -1]])
+    array([1])
+    >>> machine.solution_.converged
+    True
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        name: rule
+        for name, rule in KernelMachine._parameter_constraints.items()
+        if name not in ("nu", "epsilon")
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        class_weight: dict[Any, float] | str | None = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+
+    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
+        return CSupportVectorClassification(y, self.C * weight)
+
+
+class NuSVC(Classifier):
+    """nu-support vector classification: nu instead of C.
+
+    ``nu`` is an upper bound on the fraction of margin errors and a lower bound on the fraction of
+    support vectors.  Parameters, attributes and methods are those of :class:`SVC` otherwise.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]; infeasible values (for unbalanced classes) are refused with the largest
+        feasible one.
+    class_weight : dict, "balanced" or None, default=None
+        Factor on the weight of each example of a class.
+
+    See Also
+    --------
+    SVC : the other parameters and the attributes.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        name: rule
+        for name, rule in KernelMachine._parameter_constraints.items()
+        if name not in ("C", "epsilon")
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        class_weight: dict[Any, float] | str | None = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+
+    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
+        return NuSupportVectorClassification(y, weight, self.nu)
+
+    def _check_problems(
+        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: Array
+    ) -> None:
+        for (i, j), (_, problem) in problems.items():
+            reason = problem.infeasibility()
+            if reason:
+                raise ValueError(
+                    f"specified nu is infeasible: nu={self.nu} for the classes {names[i]!r} and"
+                    f" {names[j]!r}; {reason}. Decrease nu or balance the classes (class_weight)."
+                )

@@ -1,0 +1,178 @@
+"""The kernels, one small frozen class each.
+
+A kernel gives the core the rows of its matrix on training examples (``training``), and evaluates
+kernel expansions at new points (``expand``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from softmargin import _core
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int32]
+RowsOf = Callable[[Indices], tuple[Any, Indices]]
+"""From examples to the core's row source and the rows of it that stand for them."""
+
+
+@dataclass(frozen=True)
+class FunctionOfProducts:
+    """A kernel that is a function of inner products and norms: evaluated in the core."""
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 1
+    name: ClassVar[str]
+    translation_invariant: ClassVar[bool] = False
+
+    def training(self, X: Any, core: Any) -> RowsOf:
+        examples = self._examples(X, core, self._centre(X))
+
+        def rows_of(ids: Indices) -> tuple[Any, Indices]:
+            rows = core.Rows.examples(examples, self.name, self.gamma, self.coef0, self.degree)
+            return rows, ids
+
+        return rows_of
+
+    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+        """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v)."""
+        core = _core.float64
+        centre = self._centre(vectors)
+        sums: Array = core.expansion(
+            self._examples(X, core, centre),
+            self._examples(vectors, core, centre),
+            self.name,
+            self.gamma,
+            self.coef0,
+            self.degree,
+            np.ascontiguousarray(coef, dtype=np.float64),
+            starts,
+        )
+        return sums
+
+    def _centre(self, X: Any) -> Array:
+        if not self.translation_invariant or sp.issparse(X) or X.shape[0] == 0:
+            return np.empty(0)
+        return np.asarray(X.mean(axis=0, dtype=np.float64))
+
+    @staticmethod
+    def _examples(X: Any, core: Any, centre: Array) -> Any:
+        if sp.issparse(X):
+            return core.Examples.csr(X.data, X.indices, X.indptr, X.shape[1])
+        return core.Examples.dense(np.asarray(X), centre)
+
+
+class Linear(FunctionOfProducts):
+    """K(a, b) = <a, b>"""
+
+    name = "linear"
+
+
+class Polynomial(FunctionOfProducts):
+    """K(a, b) = (gamma <a, b> + coef0)^degree"""
+
+    name = "poly"
+
+
+class RadialBasisFunction(FunctionOfProducts):
+    """K(a, b) = exp(-gamma |a - b|^2)"""
+
+    name = "rbf"
+    translation_invariant = True
+
+
+class Sigmoid(FunctionOfProducts):
+    """K(a, b) = tanh(gamma <a, b> + coef0)"""
+
+    name = "sigmoid"
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """K is given: a square matrix for training, and one row per new point for prediction."""
+
+    def training(self, X: Any, core: Any) -> RowsOf:
+        matrix = np.asarray(X)
+        return lambda ids: (core.Rows.precomputed(matrix), ids)
+
+    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+        return _grouped_product(X, coef, starts)
+
+
+@dataclass(frozen=True)
+class Function:
+    """K(A, B) is a Python function that returns the matrix of kernel values of two sets of
+    examples.  It is asked only for the rows that the solver needs."""
+
+    function: Callable[[Any, Any], Any]
+    diagonal_block: ClassVar[int] = 64
+
+    def training(self, X: Any, core: Any) -> RowsOf:
+        def rows_of(ids: Indices) -> tuple[Any, Indices]:
+            examples = _safe_indexing(X, ids)
+
+            def values(rows: Indices) -> Array:
+                return self.matrix(_safe_indexing(examples, rows), examples)
+
+            source = core.Rows.function(values, self._diagonal(examples))
+            return source, np.arange(len(ids), dtype=np.int32)
+
+        return rows_of
+
+    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+        count, batch = _num_samples(X), max(1, 2**22 // max(coef.shape[1], 1))
+        blocks = [
+            _grouped_product(
+                self.matrix(_safe_indexing(X, np.arange(i, min(i + batch, count))), vectors),
+                coef,
+                starts,
+            )
+            for i in range(0, count, batch)
+        ]
+        return np.concatenate(blocks)
+
+    def matrix(self, A: Any, B: Any) -> Array:
+        values = self.function(A, B)
+        if sp.issparse(values):
+            values = values.toarray()
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        expected = (_num_samples(A), _num_samples(B))
+        if values.shape != expected:
+            raise ValueError(
+                f"The kernel function returned an array of shape {values.shape} for"
+                f" {expected[0]} and {expected[1]} examples; it must return one of shape"
+                f" {expected}: entry (i, j) is the kernel of A[i] and B[j]."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The kernel function returned NaN or infinity; every kernel value must be finite."
+            )
+        return values
+
+    def _diagonal(self, X: Any) -> Array:
+        count, block = _num_samples(X), self.diagonal_block
+        parts = []
+        for i in range(0, count, block):
+            examples = _safe_indexing(X, np.arange(i, min(i + block, count)))
+            parts.append(np.diagonal(self.matrix(examples, examples)))
+        return np.concatenate(parts)
+
+
+def _grouped_product(K: Array, coef: Array, starts: list[int]) -> Array:
+    groups = zip(starts[:-1], starts[1:], strict=True)
+    return np.stack([K[:, a:b] @ coef[:, a:b].T for a, b in groups], axis=1)
+
+
+BUILT_IN: dict[str, type[FunctionOfProducts]] = {
+    kernel.name: kernel for kernel in (Linear, Polynomial, RadialBasisFunction, Sigmoid)
+}
+Kernel = FunctionOfProducts | Precomputed | Function

@@ -1,0 +1,92 @@
+"""What a fit returns about itself: how optimal the answer is, and why the solver stopped."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class StopReason(enum.Enum):
+    """Why a fit ended: the cause, and what to do about it."""
+
+    CONVERGED = ("The optimality conditions hold to the tolerance.", "")
+    MAX_ITER = (
+        "Solver terminated early (max_iter={max_iter}).",
+        "Consider pre-processing your data with StandardScaler or MinMaxScaler."
+        " Or raise max_iter.",
+    )
+    NO_PROGRESS = (
+        "Rounding leaves no step that changes the solution, but the tolerance is not reached.",
+        "Raise tol, lower C, or scale the data.",
+    )
+    UNBOUNDED = (
+        "The problem has no finite solution: with C=inf no slack is allowed,"
+        " and the data cannot be fitted without.",
+        "Use a finite C.",
+    )
+
+    @property
+    def cause(self) -> str:
+        return self.value[0]
+
+    @property
+    def remedy(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The certificate of a fit.
+
+    The objectives are those of the problem as stated in :mod:`softmargin.formulations`: the primal
+    is minimised, the dual is maximised, and the optimum lies between the two.  Where a fit solved
+    several problems (one per pair of classes), objectives, counts and seconds are sums,
+    ``kkt_violation`` is the largest, and ``problems`` holds one certificate per problem.
+    """
+
+    dual_objective: float
+    primal_objective: float
+    kkt_violation: float
+    iterations: int
+    kernel_rows: int
+    kernel_evaluations: int
+    cache_hits: int
+    seconds: float
+    stop_reason: StopReason
+    working_set: str
+    problems: tuple[Solution, ...] = field(default=(), repr=False)
+
+    @property
+    def duality_gap(self) -> float:
+        """Primal minus dual objective: an upper bound on the distance to the optimum."""
+        return self.primal_objective - self.dual_objective
+
+    @property
+    def relative_gap(self) -> float:
+        """The duality gap, relative to the larger of the two objectives in absolute value."""
+        scale = max(abs(self.primal_objective), abs(self.dual_objective))
+        return self.duality_gap / scale if scale > 0 else 0.0
+
+    @property
+    def converged(self) -> bool:
+        return self.stop_reason is StopReason.CONVERGED
+
+    @classmethod
+    def combine(cls, problems: list[Solution]) -> Solution:
+        """One certificate for a fit that solved several problems."""
+        if len(problems) == 1:
+            return problems[0]
+        unfinished = [s.stop_reason for s in problems if not s.converged]
+        return cls(
+            dual_objective=sum(s.dual_objective for s in problems),
+            primal_objective=sum(s.primal_objective for s in problems),
+            kkt_violation=max(s.kkt_violation for s in problems),
+            iterations=sum(s.iterations for s in problems),
+            kernel_rows=sum(s.kernel_rows for s in problems),
+            kernel_evaluations=sum(s.kernel_evaluations for s in problems),
+            cache_hits=sum(s.cache_hits for s in problems),
+            seconds=sum(s.seconds for s in problems),
+            stop_reason=unfinished[0] if unfinished else StopReason.CONVERGED,
+            working_set=problems[0].working_set,
+            problems=tuple(problems),
+        )
