@@ -28,6 +28,8 @@ from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.solution import Solution
 from softmargin.training import Settings, train
+from softmargin.working_sets import BY_NAME
+import os
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -143,13 +145,14 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def _solve(self, X: Any, problems: list[tuple[Indices, Formulation]]) -> list[Model]:
         """Solves the problems, each on the examples given by its indices, and keeps their
         certificates in ``solution_``."""
-        core = _core.float64
+        core = _core.float32 if os.environ.get('SM_F32') else _core.float64
         rows_of = self._make_kernel(X).training(X, core)
         settings = Settings(
-            working_set="most-violating-pair",
+            working_set=BY_NAME[os.environ.get("SM_RULE","most-violating-pair")],
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
             cache_bytes=cache_bytes(self.cache_size),
+            threads=int(os.environ.get('SM_T','1')),
             max_iter=int(self.max_iter),
             report=_print_status if self.verbose else None,
         )

@@ -19,6 +19,10 @@ class StopReason(enum.Enum):
         "Rounding leaves no step that changes the solution, but the tolerance is not reached.",
         "Raise tol, lower C, or scale the data.",
     )
+    STUCK = (
+        "No pair that maximum-gain selection may choose can move, though others would.",
+        "Use working_set='hybrid-maximum-gain', which cannot get stuck.",
+    )
     UNBOUNDED = (
         "The problem has no finite solution: with C=inf no slack is allowed,"
         " and the data cannot be fitted without.",

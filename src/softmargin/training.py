@@ -10,12 +10,14 @@ from typing import Any
 from softmargin import _core
 from softmargin.formulations import Formulation, Model
 from softmargin.solution import Solution, StopReason
+from softmargin.working_sets import WorkingSet
 
 SLICE_SECONDS = 0.05
 
 _STOP_REASONS = {
     _core.Outcome.optimal: StopReason.CONVERGED,
     _core.Outcome.no_progress: StopReason.NO_PROGRESS,
+    _core.Outcome.stuck: StopReason.STUCK,
     _core.Outcome.unbounded: StopReason.UNBOUNDED,
 }
 
@@ -24,10 +26,11 @@ _STOP_REASONS = {
 class Settings:
     """How to solve a problem, whatever the problem is."""
 
-    working_set: str
+    working_set: WorkingSet
     tol: float
     shrinking: bool
     cache_bytes: int
+    threads: int
     max_iter: int
     report: Callable[[Any, float], None] | None = None
     """Called between slices with the solver's status and the seconds since the start."""
@@ -38,17 +41,21 @@ def train(
 ) -> tuple[Model, Solution]:
     """Solves one problem; `rows` is the core's row source, `ids` the rows that take part."""
     start = time.perf_counter()
-    dual = formulation.dual()
+    dual, rule = formulation.dual(), settings.working_set
     solver = core.Solver(
         rows,
         ids,
         dual.p,
         [(part.start, part.lower, part.upper, part.offset) for part in dual.parts],
         dual.separate,
-        settings.working_set,
+        rule.name,
+        getattr(rule, "rows", ""),
+        getattr(rule, "eta", 0.0),
+        getattr(rule, "size", 0),
         settings.tol,
         settings.shrinking,
         settings.cache_bytes,
+        settings.threads,
     )
     limit = settings.max_iter if settings.max_iter >= 0 else 2**62
     status = solver.run(0, 0.0)
@@ -73,5 +80,5 @@ def train(
         cache_hits=status.cache_hits,
         seconds=time.perf_counter() - start,
         stop_reason=reason,
-        working_set=settings.working_set,
+        working_set=rule.name,
     )

@@ -27,24 +27,26 @@ struct Expansion {
     std::vector<Index> all(count), rows;
     for (Index v = 0; v < count; ++v) all[v] = v;
     std::vector<Real> values(static_cast<std::size_t>(batch_size) * count);
+    std::vector<Real> scratch, norms(vectors.squared_norms.begin(), vectors.squared_norms.end());
     Batch<Real> batch;
     for (Index start = begin; start < end; start += batch_size) {
       rows.clear();
       for (Index t = start; t < std::min(end, start + batch_size); ++t) rows.push_back(t);
       const Index size = static_cast<Index>(rows.size());
       points.load(rows.data(), size, batch);
-      vectors.multiply(batch, all.data(), count, values.data(), count);
+      vectors.multiply(batch, all.data(), count, values.data(), count, scratch);
       for (Index t = 0; t < size; ++t)
         kernel.apply(&values[static_cast<std::size_t>(t) * count], count,
-                     points.squared_norms[rows[t]], vectors.squared_norms.data());
+                     points.squared_norms[rows[t]], norms.data());
       Real* out = sums + static_cast<std::size_t>(start - begin) * groups * outputs;
-      for (Index g = 0; g < groups; ++g) {
-        const Index from = group_starts[g], length = group_starts[g + 1] - from;
-        if (length > 0)
-          multiply_transposed<Real>(size, outputs, length, &values[from], count,
-                                    coefficients + from, count, 0, out + g * outputs,
-                                    groups * outputs);
-      }
+      for (Index t = 0; t < size; ++t)
+        for (Index g = 0; g < groups; ++g)
+          for (Index o = 0; o < outputs; ++o) {
+            const Index from = group_starts[g];
+            *out++ = dot(&values[static_cast<std::size_t>(t) * count + from],
+                         coefficients + static_cast<std::size_t>(o) * count + from,
+                         group_starts[g + 1] - from);
+          }
     }
   }
 };

@@ -9,6 +9,7 @@
 
 #include "decision.hpp"
 #include "decomposition.hpp"
+#include "selection/maximum_gain.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -41,10 +42,17 @@ KernelFunction kernel_function(const std::string& name) {
   throw std::invalid_argument("unknown kernel " + name);
 }
 
-template <class Real>
-std::unique_ptr<Rule<Real>> make_rule(const std::string& name) {
-  if (name == "most-violating-pair") return std::make_unique<MostViolatingPair<Real>>();
-  throw std::invalid_argument("unknown working set rule " + name);
+template <class Rows>
+std::unique_ptr<Rule<Rows>> make_rule(const std::string& name, const std::string& gain_rows,
+                                      double eta) {
+  if (name == "most-violating-pair") return std::make_unique<MostViolatingPair<Rows>>();
+  if (name == "second-order") return std::make_unique<SecondOrder<Rows>>();
+  const GainRows rows = gain_rows == "one"   ? GainRows::one
+                        : gain_rows == "two" ? GainRows::two
+                                             : GainRows::cached;
+  if (name == "maximum-gain") return std::make_unique<MaximumGain<Rows>>(false, rows, eta);
+  if (name == "hybrid-maximum-gain") return std::make_unique<MaximumGain<Rows>>(true, rows, eta);
+  return nullptr;
 }
 
 // Rows asked of a Python function: values(rows) returns a C-ordered float64 array of full rows.
@@ -54,21 +62,29 @@ class FunctionRows final : public RowSource<Real> {
   FunctionRows(nb::callable values, std::vector<double> diagonal)
       : values_(std::move(values)), diagonal_(std::move(diagonal)) {}
 
-  void compute(const Index* rows, Index size, const Index* columns, Index columns_size, Real* out,
-               std::ptrdiff_t stride) override {
+  void load(const Index* rows, Index size) override {
     nb::gil_scoped_acquire gil;
     const auto answer = nb::cast<nb::ndarray<const double, nb::ndim<2>, nb::c_contig>>(
         values_(to_numpy(std::vector<Index>(rows, rows + size), {static_cast<std::size_t>(size)})));
-    for (Index r = 0; r < size; ++r)
-      for (Index c = 0; c < columns_size; ++c)
-        out[r * stride + c] = static_cast<Real>(answer(r, columns[c]));
+    size_ = size;
+    loaded_.assign(answer.data(), answer.data() + answer.size());
   }
 
-  double diagonal(Index row) override { return diagonal_[row]; }
+  void fill(const Index* columns, Index size, Real* out, std::ptrdiff_t stride,
+            Workspace<Real>&) const override {
+    for (Index r = 0; r < size_; ++r)
+      for (Index c = 0; c < size; ++c)
+        out[r * stride + c] = static_cast<Real>(loaded_[r * diagonal_.size() + columns[c]]);
+  }
+
+  double diagonal(Index row) const override { return diagonal_[row]; }
+
+  double cost() const override { return 1; }
 
  private:
   nb::callable values_;
-  std::vector<double> diagonal_;
+  std::vector<double> diagonal_, loaded_;
+  Index size_ = 0;
 };
 
 template <class Real>
@@ -91,10 +107,13 @@ class Solver {
 
   Solver(RowSource<Real>& rows, Column<Index> ids, Column<double> p,
          const std::vector<PartArrays>& parts, bool separate, const std::string& rule,
-         double tolerance, bool shrinking, std::size_t cache_bytes)
+         const std::string& gain_rows, double eta, Index block_size, double tolerance,
+         bool shrinking, std::size_t cache_bytes, int threads)
       : decomposition_(make_dual(p, parts, separate),
-                       KernelMatrix<Real>(rows, to_vector(ids), cache_bytes),
-                       make_rule<Real>(rule), tolerance, shrinking) {}
+                       KernelMatrix<Real>(rows, to_vector(ids), cache_bytes, threads),
+                       make_rule<KernelMatrix<Real>>(rule, gain_rows, eta),
+                       rule == "block" ? std::make_unique<Block<Real>>(block_size) : nullptr,
+                       tolerance, shrinking) {}
 
   Status run(std::int64_t max_iterations, double max_seconds) {
     return decomposition_.run(max_iterations, max_seconds);
@@ -205,9 +224,11 @@ void bind(nb::module_ m) {
   nb::class_<Solver<Real>>(m, "Solver")
       .def(nb::init<RowSource<Real>&, Column<Index>, Column<double>,
                     const std::vector<typename Solver<Real>::PartArrays>&, bool,
-                    const std::string&, double, bool, std::size_t>(),
-           "rows"_a, "ids"_a, "p"_a, "parts"_a, "separate"_a, "rule"_a, "tolerance"_a,
-           "shrinking"_a, "cache_bytes"_a, nb::keep_alive<1, 2>())
+                    const std::string&, const std::string&, double, Index, double, bool,
+                    std::size_t, int>(),
+           "rows"_a, "ids"_a, "p"_a, "parts"_a, "separate"_a, "rule"_a, "gain_rows"_a, "eta"_a,
+           "block_size"_a, "tolerance"_a, "shrinking"_a, "cache_bytes"_a, "threads"_a,
+           nb::keep_alive<1, 2>())
       .def("run", &Solver<Real>::run, "max_iterations"_a, "max_seconds"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("finish", &Solver<Real>::finish, nb::call_guard<nb::gil_scoped_release>())
@@ -218,28 +239,17 @@ void bind(nb::module_ m) {
         "degree"_a, "coefficients"_a, "group_starts"_a);
 }
 
-template <class Function>
-Function blas_function(nb::handle table, const char* name) {
-  PyObject* capsule = PyObject_GetItem(table.ptr(), nb::str(name).ptr());
-  if (!capsule) throw nb::python_error();
-  void* pointer = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
-  Py_DECREF(capsule);
-  return reinterpret_cast<Function>(pointer);
-}
-
 }  // namespace
 }  // namespace softmargin
 
-NB_MODULE(_core, m) {
+#define SOFTMARGIN_MODULE(name, variable) NB_MODULE(name, variable)
+SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
   using namespace softmargin;
-  const nb::object table = nb::module_::import_("scipy.linalg.cython_blas").attr("__pyx_capi__");
-  sgemm = blas_function<Gemm<float>>(table, "sgemm");
-  dgemm = blas_function<Gemm<double>>(table, "dgemm");
-
   nb::enum_<Outcome>(m, "Outcome")
       .value("running", Outcome::running)
       .value("optimal", Outcome::optimal)
       .value("no_progress", Outcome::no_progress)
+      .value("stuck", Outcome::stuck)
       .value("unbounded", Outcome::unbounded);
   nb::class_<Status>(m, "Status")
       .def_ro("outcome", &Status::outcome)

@@ -1,7 +1,8 @@
 // Shrinking (LIBSVM paper, Section 4): variables at a bound that are not expected to leave it are
 // taken out of the problem. G-bar, the part of the gradient that comes from variables at a bound
-// other than zero, is kept for all examples, so the gradient of the shrunk ones can be rebuilt from
-// the free variables alone.
+// other than zero, may be kept for all examples; then the gradient of the shrunk ones is rebuilt
+// from the free variables alone. Keeping it costs a full row whenever a variable reaches or leaves
+// such a bound: right for single pairs, not for blocks, which compute rows of active columns only.
 #pragma once
 
 #include <vector>
@@ -12,18 +13,9 @@
 
 namespace softmargin {
 
-// -derivative thresholds: a variable at its upper bound is expected to stay when its value is at
-// least `highest`, one at its lower bound when it is at most `lowest`.
-inline std::vector<Extremes> thresholds(const Dual& dual) {
-  std::vector<Extremes> found;
-  for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) found.push_back(extremes(dual, s));
-  if (!dual.separate && found.size() == 2) {
-    found[0].merge(found[1]);
-    found[1] = found[0];
-  }
-  return found;
-}
-
+// A variable at its upper bound is expected to stay there when its -derivative is at least as high as
+// that of all that can rise, one at its lower bound when it is at least as low as of all that can
+// fall.
 inline bool expected_to_stay(const Dual& dual, Variable v, const Extremes& limits) {
   const Part& part = dual.parts[v.part];
   if (part.is_free(v.position)) return false;
@@ -56,10 +48,12 @@ void reorder(Dual& dual, KernelMatrix<Real>& matrix, const std::vector<Index>& o
 template <class Real>
 class Shrinking {
  public:
-  explicit Shrinking(const Dual& dual) : g_bar_(dual.size(), 0.0) {}
+  explicit Shrinking(bool keep_g_bar) : keep_g_bar_(keep_g_bar) {}
 
   // The start may already rest on bounds.
   void start(const Dual& dual, KernelMatrix<Real>& matrix) {
+    g_bar_.assign(dual.size(), 0.0);
+    if (!keep_g_bar_) return;
     std::vector<Index> positions;
     std::vector<double> coefficients;
     for (Index k = 0; k < dual.size(); ++k) {
@@ -72,19 +66,19 @@ class Shrinking {
 
   // `change` is by how much the variable's share of G-bar changed in the last step.
   void update(const Dual& dual, KernelMatrix<Real>& matrix, Variable v, double change) {
-    if (change == 0) return;
+    if (change == 0 || !keep_g_bar_) return;
     const Real* row = matrix.row(v.position, dual.size());
     for (Index k = 0; k < dual.size(); ++k) g_bar_[k] += change * row[k];
   }
 
   void shrink(Dual& dual, KernelMatrix<Real>& matrix) {
-    const std::vector<Extremes> limits = thresholds(dual);
+    const std::vector<Extremes> limits = extremes_by_group(dual);
     std::vector<Index> order, shrunk;
     order.reserve(dual.size());
     for (Index k = 0; k < dual.active; ++k) {
       bool stays = true;
       for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s)
-        stays = stays && expected_to_stay(dual, {s, k}, limits[s]);
+        stays = stays && expected_to_stay(dual, {s, k}, limits[dual.separate ? s : 0]);
       (stays ? shrunk : order).push_back(k);
     }
     if (shrunk.empty()) return;
@@ -104,7 +98,7 @@ class Shrinking {
     for (Index k = 0; k < dual.size(); ++k) {
       double sum = 0;
       for (const Part& part : dual.parts)
-        if (part.is_free(k)) sum += part.beta[k];
+        if (part.is_free(k) || !keep_g_bar_) sum += part.beta[k];
       if (sum != 0) positions.push_back(k), coefficients.push_back(sum);
     }
     for (Index k = dual.active; k < dual.size(); ++k) dual.gradient[k] = dual.p[k] + g_bar_[k];
@@ -113,6 +107,7 @@ class Shrinking {
   }
 
  private:
+  const bool keep_g_bar_;
   std::vector<double> g_bar_;
 };
 

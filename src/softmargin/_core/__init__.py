@@ -1,0 +1,20 @@
+"""The compiled core, in the build that fits the processor.
+
+``SOFTMARGIN_CORE=baseline`` in the environment asks for the portable build.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from softmargin._core import _cpu
+
+BUILD: str = os.environ.get("SOFTMARGIN_CORE") or _cpu.build()
+_module: Any = importlib.import_module(f"softmargin._core._{BUILD}")
+
+float32: Any = _module.float32
+float64: Any = _module.float64
+Outcome: Any = _module.Outcome
+Status: Any = _module.Status
