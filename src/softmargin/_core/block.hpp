@@ -42,10 +42,7 @@ class Block {
   BlockResult step(Dual& dual, KernelMatrix<Real>& matrix, double violation, double tolerance) {
     const std::vector<Index> positions = choose(dual, matrix.order());
     Dual inner = restrict(dual, positions);
-    matrix.block(positions, dual.active, rows_.values);
-    rows_.diagonals.clear();
-    for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
-
+    update_rows(matrix, positions);
     const BlockResult result = solve(inner, std::max(0.1 * violation, 0.5 * tolerance));
     write_back(dual, matrix, positions, inner);
     return result;
@@ -53,7 +50,9 @@ class Block {
 
  private:
   std::vector<Index> choose(const Dual& dual, const Order& order) {
-    std::vector<Index> positions = worth_keeping(dual, order);
+    kept_ = worth_keeping(dual, order);
+    std::vector<Index> positions;
+    for (Index l : kept_) positions.push_back(order.position_of[last_[l]]);
     std::vector<char> taken(dual.active, 0);
     for (Index position : positions) taken[position] = 1;
     const auto take = [&](Index position) {
@@ -68,7 +67,8 @@ class Block {
     return positions;
   }
 
-  // Of the last block all but a quarter: free variables before others, newer before older.
+  // Which of the last block stay, all but a quarter: free variables before others, newer before
+  // older.
   std::vector<Index> worth_keeping(const Dual& dual, const Order& order) const {
     const Index count = static_cast<Index>(last_.size());
     Index room = count - size_ / 4;
@@ -78,10 +78,27 @@ class Block {
         const Index position = order.position_of[last_[l]];
         if (position < dual.active && any_free(dual, position) == want_free) keep[l] = 1, --room;
       }
-    std::vector<Index> positions;
+    std::vector<Index> kept;
     for (Index l = 0; l < count; ++l)
-      if (keep[l]) positions.push_back(order.position_of[last_[l]]);
-    return positions;
+      if (keep[l]) kept.push_back(l);
+    return kept;
+  }
+
+  // The kernel matrix of the new block: between kept variables from the old one, the rest computed.
+  void update_rows(KernelMatrix<Real>& matrix, const std::vector<Index>& positions) {
+    const std::size_t size = positions.size(), kept = kept_.size(), fresh = size - kept;
+    const std::size_t old_size = rows_.diagonals.size();
+    std::vector<Real> values(size * size);
+    for (std::size_t r = 0; r < kept; ++r)
+      for (std::size_t c = 0; c < kept; ++c)
+        values[r * size + c] = rows_.values[kept_[r] * old_size + kept_[c]];
+    if (fresh > 0)
+      matrix.block({positions.begin() + kept, positions.end()}, positions, &values[kept * size]);
+    for (std::size_t r = 0; r < kept; ++r)
+      for (std::size_t c = kept; c < size; ++c) values[r * size + c] = values[c * size + r];
+    rows_.values = std::move(values);
+    rows_.diagonals.clear();
+    for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
   }
 
   static bool any_free(const Dual& dual, Index k) {
@@ -182,13 +199,14 @@ class Block {
       for (std::size_t s = 0; s < dual.parts.size(); ++s)
         dual.parts[s].set(k, inner.parts[s].beta[r]);
       if (change == 0) continue;
-      changed.push_back(k), changes.push_back(change), keep.push_back(any_free(dual, k));
+      changed.push_back(k), changes.push_back(change), keep.push_back(getenv("SM_KEEPALL") ? 1 : any_free(dual, k));
     }
     matrix.accumulate(changed, changes, 0, dual.active, dual.gradient.data(), keep);
   }
 
   const Index size_;
   std::vector<Index> last_;  // examples of the last block, oldest first
+  std::vector<Index> kept_;  // which of them are in this block, at its beginning
   BlockRows<Real> rows_;
 };
 

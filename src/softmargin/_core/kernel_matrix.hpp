@@ -72,32 +72,20 @@ class KernelMatrix {
     return cache_.peek(order_->example_at[position], length, order_);
   }
 
-  // out[r * positions + c] = K(positions[r], positions[c]).
-  void block(const std::vector<Index>& positions, Index length, std::vector<Real>& out) {
-    const Index count = static_cast<Index>(positions.size());
-    out.resize(static_cast<std::size_t>(count) * count);
-    std::vector<Index> missing, columns;
-    for (Index r = 0; r < count; ++r) {
-      columns.push_back(columns_[positions[r]]);
-      const Real* row = held(positions[r], length);
-      if (!row) missing.push_back(r);
-      for (Index c = 0; row && c < count; ++c)
-        out[static_cast<std::size_t>(r) * count + c] = row[positions[c]];
-    }
-    if (missing.empty()) return;
-    std::vector<Index> rows;
-    for (Index r : missing) rows.push_back(columns[r]);
-    std::vector<Real> values(missing.size() * count);
-    source_.load(rows.data(), static_cast<Index>(rows.size()));
-    parallel_ranges(count, 32, threads_, [&](std::int64_t begin, std::int64_t end, int worker) {
-      source_.fill(&columns[begin], static_cast<Index>(end - begin), &values[begin], count,
+  // out[r * columns + c] = K(rows[r], columns[c]), by position and past the cache.
+  void block(const std::vector<Index>& rows, const std::vector<Index>& columns, Real* out) {
+    std::vector<Index> row_ids, column_ids;
+    for (Index position : rows) row_ids.push_back(columns_[position]);
+    for (Index position : columns) column_ids.push_back(columns_[position]);
+    const Index width = static_cast<Index>(columns.size());
+    source_.load(row_ids.data(), static_cast<Index>(rows.size()));
+    parallel_ranges(width, 64, threads_, [&](std::int64_t begin, std::int64_t end, int worker) {
+      source_.fill(&column_ids[begin], static_cast<Index>(end - begin), out + begin, width,
                    workspaces_[worker]);
     });
-    evaluations += static_cast<std::int64_t>(missing.size()) * count;
-    for (std::size_t m = 0; m < missing.size(); ++m) {
-      check_finite(rows[m], columns.data(), count, &values[m * count]);
-      std::copy_n(&values[m * count], count, &out[static_cast<std::size_t>(missing[m]) * count]);
-    }
+    evaluations += static_cast<std::int64_t>(rows.size()) * width;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      check_finite(row_ids[r], column_ids.data(), width, out + r * width);
   }
 
   // target[k] += sum_r coefficients[r] K(positions[r], k) for k in [begin, end), in batches. Rows

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace softmargin {
 
@@ -35,10 +34,11 @@ struct Panel {
 #if defined(__GNUC__) || defined(__clang__)
 template <class Real>
 struct VectorOf {
-  typedef Real type __attribute__((vector_size(vector_bytes), aligned(sizeof(Real))));
+  typedef Real type __attribute__((vector_size(vector_bytes), aligned(sizeof(Real)), may_alias));
 };
 template <class Real>
 using Vector = typename VectorOf<Real>::type;
+#define SOFTMARGIN_UNROLL _Pragma("GCC unroll 8")
 #else
 template <class Real>
 struct Vector {  // compilers without vector types: the same loops, one lane at a time
@@ -52,28 +52,33 @@ struct Vector {  // compilers without vector types: the same loops, one lane at 
     return *this;
   }
 };
+#define SOFTMARGIN_UNROLL
 #endif
 
-// out[i * stride + j] (+)= sum over features f of left[f][i] right[f][j].
+// out[i * stride + j] = sum over features f of left[f][i] right[f][j], added to out if `add`.
 template <class Real>
 void multiply_panels(Index features, const Real* left, const Real* right, bool add, Real* out,
                      std::ptrdiff_t stride) {
   using P = Panel<Real>;
-  Vector<Real> sums[P::left][2];
-  if (add)
-    for (int i = 0; i < P::left; ++i)
-      std::memcpy(&sums[i], out + i * stride, sizeof(sums[i]));
-  else
-    std::memset(&sums, 0, sizeof(sums));
+  using V = Vector<Real>;
+  V sums[P::left][2] = {};
   for (Index f = 0; f < features; ++f, left += P::left, right += P::right) {
-    Vector<Real> r[2];
-    std::memcpy(&r, right, sizeof(r));
+    const V first = *reinterpret_cast<const V*>(right);
+    const V second = *reinterpret_cast<const V*>(right + P::lanes);
+    SOFTMARGIN_UNROLL
     for (int i = 0; i < P::left; ++i) {
-      sums[i][0] += left[i] * r[0];
-      sums[i][1] += left[i] * r[1];
+      sums[i][0] += left[i] * first;
+      sums[i][1] += left[i] * second;
     }
   }
-  for (int i = 0; i < P::left; ++i) std::memcpy(out + i * stride, &sums[i], sizeof(sums[i]));
+  SOFTMARGIN_UNROLL
+  for (int i = 0; i < P::left; ++i) {
+    V* target = reinterpret_cast<V*>(out + i * stride);
+    V* next = reinterpret_cast<V*>(out + i * stride + P::lanes);
+    if (add) sums[i][0] += *target, sums[i][1] += *next;
+    *target = sums[i][0];
+    *next = sums[i][1];
+  }
 }
 
 // out[r * stride + c] = <left row r, right row c>, for packed left and right rows.
