@@ -229,9 +229,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if callable(self.kernel):
             return _indexable(X)
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False
-        )
+        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
         if sp.issparse(X) and not self._sparse:
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"

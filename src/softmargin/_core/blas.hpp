@@ -1,5 +1,5 @@
-// Matrix products by the BLAS that SciPy carries: function pointers filled in when the module loads,
-// so there is nothing to link against.
+// Matrix products by the BLAS that SciPy carries: function pointers filled in when the module
+// loads, so there is nothing to link against.
 #pragma once
 
 namespace softmargin {

@@ -140,8 +140,7 @@ class Decomposition {
     const double a = taken.up_change, b = taken.down_change;
     for (Index k = 0; k < dual_.active; ++k) gradient[k] += a * up_row[k] + b * down_row[k];
     if (shrinking_) {
-      shrinking_->update(dual_, matrix_, pair.up,
-                         dual_.parts[pair.up.part].bounded(i) - up_share);
+      shrinking_->update(dual_, matrix_, pair.up, dual_.parts[pair.up.part].bounded(i) - up_share);
       shrinking_->update(dual_, matrix_, pair.down,
                          dual_.parts[pair.down.part].bounded(j) - down_share);
     }

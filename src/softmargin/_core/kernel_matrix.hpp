@@ -1,5 +1,5 @@
-// The kernel matrix of one problem, as the solver sees it: rows by position, computed when asked for
-// and cached. The solver never sees a kernel, an example or a label.
+// The kernel matrix of one problem, as the solver sees it: rows by position, computed when asked
+// for and cached. The solver never sees a kernel, an example or a label.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace softmargin {
 struct KernelNotFinite : std::domain_error {
   KernelNotFinite(Index row, Index column, double value)
       : std::domain_error("The kernel value of rows " + std::to_string(row) + " and " +
-                           std::to_string(column) + " is " + std::to_string(value) +
+                          std::to_string(column) + " is " + std::to_string(value) +
                           "; every kernel value must be finite. Scale the data (StandardScaler),"
                           " or lower gamma, coef0 or degree.") {}
 };
@@ -26,8 +26,7 @@ struct KernelNotFinite : std::domain_error {
 template <class Real>
 class KernelMatrix {
  public:
-  KernelMatrix(RowSource<Real>& source, std::vector<Index> rows_of_source,
-               std::size_t budget_bytes)
+  KernelMatrix(RowSource<Real>& source, std::vector<Index> rows_of_source, std::size_t budget_bytes)
       : source_(source),
         ids_(std::move(rows_of_source)),
         columns_(ids_),
@@ -124,10 +123,10 @@ class KernelMatrix {
   }
 
   RowSource<Real>& source_;
-  const std::vector<Index> ids_;     // example of this problem -> row of the source
-  std::vector<Index> columns_;       // position -> row of the source
+  const std::vector<Index> ids_;  // example of this problem -> row of the source
+  std::vector<Index> columns_;    // position -> row of the source
   std::shared_ptr<const Order> order_;
-  std::vector<double> diagonal_;     // by position
+  std::vector<double> diagonal_;  // by position
   RowCache<Real> cache_;
 };
 

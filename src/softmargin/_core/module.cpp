@@ -93,8 +93,8 @@ class Solver {
          const std::vector<PartArrays>& parts, bool separate, const std::string& rule,
          double tolerance, bool shrinking, std::size_t cache_bytes)
       : decomposition_(make_dual(p, parts, separate),
-                       KernelMatrix<Real>(rows, to_vector(ids), cache_bytes),
-                       make_rule<Real>(rule), tolerance, shrinking) {}
+                       KernelMatrix<Real>(rows, to_vector(ids), cache_bytes), make_rule<Real>(rule),
+                       tolerance, shrinking) {}
 
   Status run(std::int64_t max_iterations, double max_seconds) {
     return decomposition_.run(max_iterations, max_seconds);
@@ -131,9 +131,9 @@ void bind_dense(nb::class_<Examples<Real>>& examples, nb::class_<RowSource<Real>
   examples.def_static(
       "dense",
       [](Input<Value, 2> X, Column<double> centre) -> Examples<Real>* {
-        return new DenseExamples<Value, Real>(
-            X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(0),
-            centre.size() ? centre.data() : nullptr);
+        return new DenseExamples<Value, Real>(X.data(), static_cast<Index>(X.shape(0)),
+                                              static_cast<Index>(X.shape(1)), X.stride(0),
+                                              centre.size() ? centre.data() : nullptr);
       },
       "X"_a.noconvert(), "centre"_a, nb::keep_alive<0, 1>());
   rows.def_static(
@@ -159,9 +159,9 @@ void bind_csr(nb::class_<Examples<Real>>& examples) {
 }
 
 template <class Real>
-nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points,
-                                       const Examples<Real>& vectors, const std::string& function,
-                                       double gamma, double coef0, int degree,
+nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points, const Examples<Real>& vectors,
+                                       const std::string& function, double gamma, double coef0,
+                                       int degree,
                                        nb::ndarray<const Real, nb::ndim<2>, nb::c_contig> coef,
                                        const std::vector<Index>& group_starts) {
   const std::size_t groups = group_starts.size() - 1, outputs = coef.shape(0);
@@ -171,8 +171,11 @@ nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points,
   std::vector<Real> sums(points.count * groups * outputs, Real(0));
   {
     nb::gil_scoped_release release;
-    Expansion<Real>{vectors, {kernel_function(function), gamma, coef0, degree}, group_starts,
-                    coef.data(), static_cast<Index>(outputs)}
+    Expansion<Real>{vectors,
+                    {kernel_function(function), gamma, coef0, degree},
+                    group_starts,
+                    coef.data(),
+                    static_cast<Index>(outputs)}
         .evaluate(points, 0, points.count, sums.data());
   }
   return to_numpy(std::move(sums), {static_cast<std::size_t>(points.count), groups, outputs});
@@ -204,8 +207,8 @@ void bind(nb::module_ m) {
 
   nb::class_<Solver<Real>>(m, "Solver")
       .def(nb::init<RowSource<Real>&, Column<Index>, Column<double>,
-                    const std::vector<typename Solver<Real>::PartArrays>&, bool,
-                    const std::string&, double, bool, std::size_t>(),
+                    const std::vector<typename Solver<Real>::PartArrays>&, bool, const std::string&,
+                    double, bool, std::size_t>(),
            "rows"_a, "ids"_a, "p"_a, "parts"_a, "separate"_a, "rule"_a, "tolerance"_a,
            "shrinking"_a, "cache_bytes"_a, nb::keep_alive<1, 2>())
       .def("run", &Solver<Real>::run, "max_iterations"_a, "max_seconds"_a,

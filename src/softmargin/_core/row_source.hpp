@@ -33,7 +33,8 @@ class ExampleRows final : public RowSource<Real> {
     column_norms_.resize(columns_size);
     for (Index c = 0; c < columns_size; ++c) column_norms_[c] = examples_.squared_norms[columns[c]];
     for (Index r = 0; r < size; ++r)
-      kernel_.apply(out + r * stride, columns_size, examples_.squared_norms[rows[r]], column_norms_.data());
+      kernel_.apply(out + r * stride, columns_size, examples_.squared_norms[rows[r]],
+                    column_norms_.data());
   }
 
   double diagonal(Index row) override { return kernel_.diagonal(examples_.squared_norms[row]); }
