@@ -64,13 +64,10 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             classes, codes = np.unique(labels, return_inverse=True)
             if len(classes) < 2:
                 raise ValueError(
-                    "The number of classes has to be greater than one; got"
-                    f" {len(classes)} class"
+                    f"The number of classes has to be greater than one; got {len(classes)} class"
                 )
             weight = self._weights(X, sample_weight, len(labels))
-            self.class_weight_ = compute_class_weight(
-                self.class_weight, classes=classes, y=labels
-            )
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=labels)
             if not (np.isfinite(self.class_weight_) & (self.class_weight_ > 0)).all():
                 raise ValueError(
                     f"class_weight={self.class_weight!r} gives the weights"
@@ -83,9 +80,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _fit_pairs(self, X: Any, codes: NDArray[np.intp], weight: Array) -> None:
         k = len(self.classes_)
-        members = [
-            np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)
-        ]
+        members = [np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)]
         problems = {}
         for i, j in multiclass.pairs(k):
             ids = np.concatenate([members[i], members[j]])
@@ -101,9 +96,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                 " the class or give one of its samples a positive weight."
             )
         models = self._solve(X, list(problems.values()))
-        coefficients = {
-            pair: model.coef for pair, model in zip(problems, models, strict=True)
-        }
+        coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)
         sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
         self._keep(X, support, n_support, sign * dual_coef)

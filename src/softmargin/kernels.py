@@ -6,6 +6,7 @@ kernel expansions at new points (``expand``).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -168,7 +169,7 @@ class Function:
 
 
 def _grouped_product(K: Array, coef: Array, starts: list[int]) -> Array:
-    groups = zip(starts[:-1], starts[1:], strict=True)
+    groups = itertools.pairwise(starts)
     return np.stack([K[:, a:b] @ coef[:, a:b].T for a, b in groups], axis=1)
 
 

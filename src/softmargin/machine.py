@@ -67,6 +67,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     verbose: bool | int
     max_iter: int
 
+    dual_coef_: Any  # dense or CSR, as X was
+    support_vectors_: Any
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
@@ -81,12 +84,12 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
         """A fit that fails leaves the estimator as it was."""
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def _validate_examples(self, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
@@ -131,7 +134,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _gamma_value(self, X: Any) -> float:
         if self.gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / int(X.shape[1])
         if self.gamma != "scale":
             return float(self.gamma)
         variance = _variance(X)
@@ -232,9 +235,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if callable(self.kernel):
             return _indexable(X)
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False
-        )
+        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
         if sp.issparse(X) and not self._sparse:
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
@@ -310,11 +311,11 @@ def _variance(X: Any) -> float:
     """The variance of all entries of X, in float64 without a copy of X in float64."""
     if sp.issparse(X):
         total, squares = _sums(X.data, 0.0)
-        count = X.shape[0] * X.shape[1]
+        count = int(X.shape[0]) * int(X.shape[1])
         return squares / count - (total / count) ** 2
     mean = float(X.mean(dtype=np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
-        return _sums(X, mean)[1] / X.size
+        return _sums(X, mean)[1] / int(X.size)
 
 
 def _sums(values: Any, shift: float) -> tuple[float, float]:

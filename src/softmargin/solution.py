@@ -12,8 +12,7 @@ class StopReason(enum.Enum):
     CONVERGED = ("The optimality conditions hold to the tolerance.", "")
     MAX_ITER = (
         "Solver terminated early (max_iter={max_iter}).",
-        "Consider pre-processing your data with StandardScaler or MinMaxScaler."
-        " Or raise max_iter.",
+        "Consider pre-processing your data with StandardScaler or MinMaxScaler. Or raise max_iter.",
     )
     NO_PROGRESS = (
         "Rounding leaves no step that changes the solution, but the tolerance is not reached.",

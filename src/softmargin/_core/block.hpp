@@ -117,7 +117,8 @@ class Block {
       collect(dual, s, group, queues[queues.size() - 2], queues[queues.size() - 1]);
     }
     for (std::vector<Candidate>& queue : queues) {
-      const std::size_t count = std::min<std::size_t>(queue.size(), 2 * static_cast<std::size_t>(size_));
+      const std::size_t count =
+          std::min<std::size_t>(queue.size(), 2 * static_cast<std::size_t>(size_));
       std::partial_sort(queue.begin(), queue.begin() + count, queue.end());
       queue.resize(count);
     }
@@ -158,7 +159,8 @@ class Block {
     inner.separate = dual.separate;
     inner.active = static_cast<Index>(positions.size());
     inner.parts.resize(dual.parts.size());
-    for (std::size_t s = 0; s < dual.parts.size(); ++s) inner.parts[s].offset = dual.parts[s].offset;
+    for (std::size_t s = 0; s < dual.parts.size(); ++s)
+      inner.parts[s].offset = dual.parts[s].offset;
     for (Index k : positions) {
       inner.p.push_back(dual.p[k]);
       inner.gradient.push_back(dual.gradient[k]);
@@ -199,7 +201,8 @@ class Block {
       for (std::size_t s = 0; s < dual.parts.size(); ++s)
         dual.parts[s].set(k, inner.parts[s].beta[r]);
       if (change == 0) continue;
-      changed.push_back(k), changes.push_back(change), keep.push_back(getenv("SM_KEEPALL") ? 1 : any_free(dual, k));
+      changed.push_back(k), changes.push_back(change),
+          keep.push_back(getenv("SM_KEEPALL") ? 1 : any_free(dual, k));
     }
     matrix.accumulate(changed, changes, 0, dual.active, dual.gradient.data(), keep);
   }

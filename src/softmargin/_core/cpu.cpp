@@ -33,8 +33,8 @@ PyObject* build(PyObject*, PyObject*) {
 
 PyMethodDef methods[] = {{"build", build, METH_NOARGS, "The fastest build this processor can run."},
                          {nullptr, nullptr, 0, nullptr}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cpu", nullptr, 0, methods, nullptr, nullptr,
-                          nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_cpu", nullptr, 0, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

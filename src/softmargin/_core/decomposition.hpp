@@ -1,5 +1,5 @@
-// The decomposition method (LIBSVM paper, Algorithm 3.1): select a working set, solve the problem on
-// it, update the gradient, until no pair violates the optimality conditions by more than the
+// The decomposition method (LIBSVM paper, Algorithm 3.1): select a working set, solve the problem
+// on it, update the gradient, until no pair violates the optimality conditions by more than the
 // tolerance. Working sets are pairs chosen by a rule, or blocks.
 //
 // Given: a dual problem with a feasible start and its kernel matrix.
@@ -138,9 +138,7 @@ class Decomposition {
     return most_violating_pair(dual_);
   }
 
-  Selection select() {
-    return block_ ? most_violating_pair(dual_) : rule_->select(dual_, matrix_);
-  }
+  Selection select() { return block_ ? most_violating_pair(dual_) : rule_->select(dual_, matrix_); }
 
   void step_pair(const Pair& pair) {
     const Part &up = dual_.parts[pair.up.part], &down = dual_.parts[pair.down.part];

@@ -1,5 +1,5 @@
-// The kernel matrix of one problem, as the solver sees it: rows by position, computed when asked for
-// and cached. The solver never sees a kernel, an example or a label.
+// The kernel matrix of one problem, as the solver sees it: rows by position, computed when asked
+// for and cached. The solver never sees a kernel, an example or a label.
 #pragma once
 
 #include <cmath>
@@ -27,8 +27,8 @@ struct KernelNotFinite : std::domain_error {
 template <class Real>
 class KernelMatrix {
  public:
-  KernelMatrix(RowSource<Real>& source, std::vector<Index> rows_of_source,
-               std::size_t budget_bytes, int threads)
+  KernelMatrix(RowSource<Real>& source, std::vector<Index> rows_of_source, std::size_t budget_bytes,
+               int threads)
       : source_(source),
         ids_(std::move(rows_of_source)),
         columns_(ids_),
@@ -112,9 +112,8 @@ class KernelMatrix {
     add_rows(held_rows, held_coefficients, begin, end, target);
     for (std::size_t first = 0; first < missing.size(); first += batch_rows) {
       const std::size_t last = std::min(first + batch_rows, missing.size());
-      accumulate_missing(positions, coefficients,
-                         {missing.begin() + first, missing.begin() + last}, begin, end, target,
-                         keep);
+      accumulate_missing(positions, coefficients, {missing.begin() + first, missing.begin() + last},
+                         begin, end, target, keep);
     }
     rows_computed += static_cast<std::int64_t>(missing.size());
   }

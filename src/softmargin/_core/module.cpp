@@ -150,9 +150,9 @@ void bind_dense(nb::class_<Examples<Real>>& examples, nb::class_<RowSource<Real>
   examples.def_static(
       "dense",
       [](Input<Value, 2> X, Column<double> centre) -> Examples<Real>* {
-        return new DenseExamples<Value, Real>(
-            X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(0),
-            centre.size() ? centre.data() : nullptr);
+        return new DenseExamples<Value, Real>(X.data(), static_cast<Index>(X.shape(0)),
+                                              static_cast<Index>(X.shape(1)), X.stride(0),
+                                              centre.size() ? centre.data() : nullptr);
       },
       "X"_a.noconvert(), "centre"_a, nb::keep_alive<0, 1>());
   rows.def_static(
@@ -178,9 +178,9 @@ void bind_csr(nb::class_<Examples<Real>>& examples) {
 }
 
 template <class Real>
-nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points,
-                                       const Examples<Real>& vectors, const std::string& function,
-                                       double gamma, double coef0, int degree,
+nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points, const Examples<Real>& vectors,
+                                       const std::string& function, double gamma, double coef0,
+                                       int degree,
                                        nb::ndarray<const Real, nb::ndim<2>, nb::c_contig> coef,
                                        const std::vector<Index>& group_starts) {
   const std::size_t groups = group_starts.size() - 1, outputs = coef.shape(0);
@@ -190,8 +190,11 @@ nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points,
   std::vector<Real> sums(points.count * groups * outputs, Real(0));
   {
     nb::gil_scoped_release release;
-    Expansion<Real>{vectors, {kernel_function(function), gamma, coef0, degree}, group_starts,
-                    coef.data(), static_cast<Index>(outputs)}
+    Expansion<Real>{vectors,
+                    {kernel_function(function), gamma, coef0, degree},
+                    group_starts,
+                    coef.data(),
+                    static_cast<Index>(outputs)}
         .evaluate(points, 0, points.count, sums.data());
   }
   return to_numpy(std::move(sums), {static_cast<std::size_t>(points.count), groups, outputs});
@@ -223,9 +226,8 @@ void bind(nb::module_ m) {
 
   nb::class_<Solver<Real>>(m, "Solver")
       .def(nb::init<RowSource<Real>&, Column<Index>, Column<double>,
-                    const std::vector<typename Solver<Real>::PartArrays>&, bool,
-                    const std::string&, const std::string&, double, Index, double, bool,
-                    std::size_t, int>(),
+                    const std::vector<typename Solver<Real>::PartArrays>&, bool, const std::string&,
+                    const std::string&, double, Index, double, bool, std::size_t, int>(),
            "rows"_a, "ids"_a, "p"_a, "parts"_a, "separate"_a, "rule"_a, "gain_rows"_a, "eta"_a,
            "block_size"_a, "tolerance"_a, "shrinking"_a, "cache_bytes"_a, "threads"_a,
            nb::keep_alive<1, 2>())

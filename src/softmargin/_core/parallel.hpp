@@ -15,7 +15,8 @@ namespace softmargin {
 template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t grain, int threads, Body body) {
   const std::int64_t grains = (count + grain - 1) / grain;
-  const int workers = static_cast<int>(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(grains, 1)));
+  const int workers =
+      static_cast<int>(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(grains, 1)));
   if (workers == 1) return body(std::int64_t{0}, count, 0);
   std::vector<std::exception_ptr> failures(workers);
   const auto work = [&](int w) {

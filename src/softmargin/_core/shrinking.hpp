@@ -13,9 +13,9 @@
 
 namespace softmargin {
 
-// A variable at its upper bound is expected to stay there when its -derivative is at least as high as
-// that of all that can rise, one at its lower bound when it is at least as low as of all that can
-// fall.
+// A variable at its upper bound is expected to stay there when its -derivative is at least as high
+// as that of all that can rise, one at its lower bound when it is at least as low as of all that
+// can fall.
 inline bool expected_to_stay(const Dual& dual, Variable v, const Extremes& limits) {
   const Part& part = dual.parts[v.part];
   if (part.is_free(v.position)) return false;

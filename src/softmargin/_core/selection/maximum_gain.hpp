@@ -81,9 +81,8 @@ class MaximumGain final : public Rule<Rows> {
 
     Gain best;
     for (const Variable& variable : candidates) {
-      const auto* row = gain_rows_ == GainRows::cached
-                            ? rows.held(variable.position, dual.active)
-                            : rows.row(variable.position, dual.active);
+      const auto* row = gain_rows_ == GainRows::cached ? rows.held(variable.position, dual.active)
+                                                       : rows.row(variable.position, dual.active);
       const Gain gain = best_partner(dual, variable, row, rows.diagonal());
       if (gain.gain > best.gain) best = gain;
     }

@@ -1,5 +1,5 @@
-// The most violating pair: eq. 13 and 14 of the LIBSVM paper; for the nu forms the pair of the class
-// that violates more (its Section 3.3).
+// The most violating pair: eq. 13 and 14 of the LIBSVM paper; for the nu forms the pair of the
+// class that violates more (its Section 3.3).
 #pragma once
 
 #include "extremes.hpp"
