@@ -77,12 +77,12 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                     f" {self.class_weight_.tolist()}; every weight must be positive and finite."
                 )
             self.classes_ = classes
-            weight = weight * self.class_weight_[codes]
             self._fit_pairs(X, codes, weight)
         return self
 
-    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], weight: Array) -> None:
+    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], sample_weight: Array) -> None:
         k = len(self.classes_)
+        weight = sample_weight * self.class_weight_[codes]
         members = [
             np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)
         ]
@@ -100,7 +100,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                 else f"All samples of class {self.classes_[absent[0]]!r} have zero weight; remove"
                 " the class or give one of its samples a positive weight."
             )
-        models = self._solve(X, list(problems.values()))
+        models = self._solve(X, sample_weight, list(problems.values()))
         coefficients = {
             pair: model.coef for pair, model in zip(problems, models, strict=True)
         }
@@ -169,7 +169,7 @@ class SVC(Classifier):
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the rbf, poly and sigmoid kernels: ``1 / (n_features * X.var())`` for
-        "scale", ``1 / n_features`` for "auto".
+        "scale" (rows counted by their sample weight), ``1 / n_features`` for "auto".
     coef0 : float, default=0.0
         Constant of the poly and sigmoid kernels.
     shrinking : bool, default=True

@@ -119,20 +119,20 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         return np.maximum(weight, 0.0)
 
-    def _make_kernel(self, X: Any) -> Kernel:
+    def _make_kernel(self, X: Any, weight: Array) -> Kernel:
         if callable(self.kernel):
             return Function(self.kernel)
         if self.kernel == "precomputed":
             return Precomputed()
-        self._gamma = self._gamma_value(X)
+        self._gamma = self._gamma_value(X, weight)
         return BUILT_IN[self.kernel](float(self._gamma), float(self.coef0), int(self.degree))
 
-    def _gamma_value(self, X: Any) -> float:
+    def _gamma_value(self, X: Any, weight: Array) -> float:
         if self.gamma == "auto":
             return 1.0 / X.shape[1]
         if self.gamma != "scale":
             return float(self.gamma)
-        variance = _variance(X)
+        variance = _variance(X, weight)
         if not np.isfinite(variance):
             raise ValueError(
                 f"gamma='scale' needs the variance of X, which is {variance}."
@@ -140,11 +140,13 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
 
-    def _solve(self, X: Any, problems: list[tuple[Indices, Formulation]]) -> list[Model]:
+    def _solve(
+        self, X: Any, weight: Array, problems: list[tuple[Indices, Formulation]]
+    ) -> list[Model]:
         """Solves the problems, each on the examples given by its indices, and keeps their
-        certificates in ``solution_``."""
+        certificates in ``solution_``; `weight` is the weight of each example of X."""
         core = _core.float64
-        rows_of = self._make_kernel(X).training(X, core)
+        rows_of = self._make_kernel(X, weight).training(X, core)
         settings = Settings(
             working_set="most-violating-pair",
             tol=float(self.tol),
@@ -303,25 +305,28 @@ def _for_core(X: Any) -> Any:
     return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
-def _variance(X: Any) -> float:
-    """The variance of all entries of X, in float64 without a copy of X in float64."""
+def _variance(X: Any, weight: Array) -> float:
+    """The variance of all entries of X, where a row counts as often as its weight says; in
+    float64 without a copy of X in float64."""
+    values, row_weight = X, weight
     if sp.issparse(X):
-        total, squares = _sums(X.data, 0.0)
-        count = X.shape[0] * X.shape[1]
-        return squares / count - (total / count) ** 2
-    mean = float(X.mean(dtype=np.float64))
+        values, row_weight = X.data[:, None], np.repeat(weight, np.diff(X.indptr))
+    count = float(weight.sum()) * X.shape[1]
+    stored = float(row_weight.sum()) * values.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
-        return _sums(X, mean)[1] / X.size
+        mean = _moment(values, row_weight, 0.0, power=1) / count
+        squares = _moment(values, row_weight, mean, power=2)
+        return (squares + (count - stored) * mean**2) / count
 
 
-def _sums(values: Any, shift: float) -> tuple[float, float]:
-    total = squares = 0.0
-    rows = max(1, 2**18 // max(1, values[:1].size))
+def _moment(values: Any, weight: Array, shift: float, power: int) -> float:
+    """The weighted sum of (values - shift) ** power, block by block of rows."""
+    total = 0.0
+    rows = max(1, 2**18 // max(1, values.shape[1]))
     for start in range(0, values.shape[0], rows):
         block = values[start : start + rows].astype(np.float64) - shift
-        total += float(block.sum())
-        squares += float(np.square(block).sum())
-    return total, squares
+        total += float(weight[start : start + rows] @ (block**power).sum(axis=1))
+    return total
 
 
 def _print_status(status: Any, seconds: float) -> None:

@@ -89,7 +89,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
             X, _ = self._validate_examples(X, None, numeric_target=False)
             weight = self._weights(X, sample_weight, _num_samples(X))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
-            (model,) = self._solve(X, [(ids, OneClass(weight[ids], self.nu))])
+            (model,) = self._solve(X, weight, [(ids, OneClass(weight[ids], self.nu))])
             used = model.coef != 0
             n_support = np.array([used.sum()], dtype=np.int32)
             self._keep(X, ids[used], n_support, model.coef[None, used])
@@ -101,6 +101,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """Signed distance to the region's boundary (in units of the model): positive inside."""
         values: Array = self._expand(X)[:, 0, 0] + self.intercept_[0]
+        # The free support vectors lie on the boundary, and so inside. Their values are rounding
+        # alone, whose sign must not decide.
+        rounding = 2 * len(self.support_) * np.finfo(np.float64).eps * abs(self.intercept_[0])
+        values[np.abs(values) <= rounding] = 0.0
         return values
 
     def score_samples(self, X: Any) -> Array:
@@ -109,5 +113,5 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return scores
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """+1 for samples inside the region, -1 for those outside."""
-        return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)
+        """+1 for samples inside the region or on its boundary, -1 for those outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

@@ -49,7 +49,7 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
                 raise ValueError("Input y contains NaN or infinity.")
             weight = self._weights(X, sample_weight, len(target))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
-            (model,) = self._solve(X, [(ids, self._problem(target[ids], weight[ids]))])
+            (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
             used = model.coef != 0
             n_support = np.array([used.sum()], dtype=np.int32)
             self._keep(X, ids[used], n_support, model.coef[None, used])
