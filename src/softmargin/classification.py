@@ -21,6 +21,7 @@ from softmargin.formulations import (
     NuSupportVectorClassification,
 )
 from softmargin.machine import Array, Indices, KernelMachine
+from softmargin.working_sets import WorkingSet
 
 
 class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -74,12 +75,12 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                     f" {self.class_weight_.tolist()}; every weight must be positive and finite."
                 )
             self.classes_ = classes
-            weight = weight * self.class_weight_[codes]
             self._fit_pairs(X, codes, weight)
         return self
 
-    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], weight: Array) -> None:
+    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], sample_weight: Array) -> None:
         k = len(self.classes_)
+        weight = sample_weight * self.class_weight_[codes]
         members = [np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)]
         problems = {}
         for i, j in multiclass.pairs(k):
@@ -95,7 +96,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                 else f"All samples of class {self.classes_[absent[0]]!r} have zero weight; remove"
                 " the class or give one of its samples a positive weight."
             )
-        models = self._solve(X, list(problems.values()))
+        models = self._solve(X, sample_weight, list(problems.values()))
         coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)
         sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
@@ -162,7 +163,7 @@ class SVC(Classifier):
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the rbf, poly and sigmoid kernels: ``1 / (n_features * X.var())`` for
-        "scale", ``1 / n_features`` for "auto".
+        "scale" (rows counted by their sample weight), ``1 / n_features`` for "auto".
     coef0 : float, default=0.0
         Constant of the poly and sigmoid kernels.
     shrinking : bool, default=True
@@ -183,6 +184,14 @@ class SVC(Classifier):
         With "ovr" and more than two classes, break ties of votes by the decision values.
     random_state : int, RandomState instance or None, default=None
         Not needed: the solver is deterministic. Here so that code written for scikit-learn runs.
+    working_set : {"auto", "most-violating-pair", "second-order", "maximum-gain", \
+            "hybrid-maximum-gain", "block"} or an object of softmargin.working_sets, default="auto"
+        The variables that the solver works on at a time. ``solution_`` says what "auto" chose.
+    precision : {"auto", "float32", "float64"}, default="auto"
+        Type of the kernel rows; the solution itself is float64. "auto" is float64 for small
+        problems, float32 for large ones, and goes on in float64 where float32 cannot reach tol.
+    n_jobs : int or None, default=None
+        Number of threads. None obeys OMP_NUM_THREADS and threadpoolctl, -1 takes all processors.
 
     Attributes
     ----------
@@ -230,6 +239,9 @@ class SVC(Classifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -245,6 +257,9 @@ class SVC(Classifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _pair_problem(self, y: Array, weight: Array) -> Formulation:
         return CSupportVectorClassification(y, self.C * weight)
@@ -292,6 +307,9 @@ class NuSVC(Classifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -307,6 +325,9 @@ class NuSVC(Classifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _pair_problem(self, y: Array, weight: Array) -> Formulation:
         return NuSupportVectorClassification(y, weight, self.nu)

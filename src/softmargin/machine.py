@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,14 +23,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from softmargin import _core
+from softmargin import planning
 from softmargin.formulations import Formulation, Model
 from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.solution import Solution
-from softmargin.training import Settings, train
-from softmargin.working_sets import BY_NAME
-import os
+from softmargin.training import Settings, run_all, train
+from softmargin.working_sets import BY_NAME, WorkingSet
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -55,6 +55,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "working_set": [StrOptions({"auto", *BY_NAME}), WorkingSet],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "n_jobs": [None, Integral],
     }
 
     kernel: str | Callable[[Any, Any], Any]
@@ -66,6 +69,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     cache_size: float | str
     verbose: bool | int
     max_iter: int
+    working_set: str | WorkingSet
+    precision: str
+    n_jobs: int | None
 
     dual_coef_: Any  # dense or CSR, as X was
     support_vectors_: Any
@@ -124,20 +130,20 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         return np.maximum(weight, 0.0)
 
-    def _make_kernel(self, X: Any) -> Kernel:
+    def _make_kernel(self, X: Any, weight: Array) -> Kernel:
         if callable(self.kernel):
             return Function(self.kernel)
         if self.kernel == "precomputed":
             return Precomputed()
-        self._gamma = self._gamma_value(X)
+        self._gamma = self._gamma_value(X, weight)
         return BUILT_IN[self.kernel](float(self._gamma), float(self.coef0), int(self.degree))
 
-    def _gamma_value(self, X: Any) -> float:
+    def _gamma_value(self, X: Any, weight: Array) -> float:
         if self.gamma == "auto":
             return 1.0 / int(X.shape[1])
         if self.gamma != "scale":
             return float(self.gamma)
-        variance = _variance(X)
+        variance = _variance(X, weight)
         if not np.isfinite(variance):
             raise ValueError(
                 f"gamma='scale' needs the variance of X, which is {variance}."
@@ -145,21 +151,29 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
 
-    def _solve(self, X: Any, problems: list[tuple[Indices, Formulation]]) -> list[Model]:
+    def _solve(
+        self, X: Any, weight: Array, problems: list[tuple[Indices, Formulation]]
+    ) -> list[Model]:
         """Solves the problems, each on the examples given by its indices, and keeps their
-        certificates in ``solution_``."""
-        core = _core.float32 if os.environ.get('SM_F32') else _core.float64
-        rows_of = self._make_kernel(X).training(X, core)
+        certificates in ``solution_``; `weight` is the weight of each example of X."""
+        kernel = self._make_kernel(X, weight)
+        threads = planning.threads(self.n_jobs)
+        together = planning.problems_at_once(len(problems), threads, callable(self.kernel))
         settings = Settings(
-            working_set=BY_NAME[os.environ.get("SM_RULE","most-violating-pair")],
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
-            cache_bytes=cache_bytes(self.cache_size),
-            threads=int(os.environ.get('SM_T','1')),
+            cache_bytes=cache_bytes(self.cache_size) // together,
+            threads=threads // together,
             max_iter=int(self.max_iter),
             report=_print_status if self.verbose else None,
         )
-        solved = [train(problem, *rows_of(ids), core, settings) for ids, problem in problems]
+        sources = kernel.training(X)
+
+        def solve(ids: Indices, problem: Formulation) -> tuple[Model, Solution]:
+            plan = planning.plan(self.working_set, self.precision, len(ids), kernel)
+            return train(problem, lambda precision: sources(precision, ids), plan, settings)
+
+        solved = run_all([partial(solve, *problem) for problem in problems], together, settings)
         solutions = [solution for _, solution in solved]
         self.solution_ = Solution.combine(solutions)
         self.fit_status_ = int(not self.solution_.converged)
@@ -307,25 +321,28 @@ def _for_core(X: Any) -> Any:
     return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
-def _variance(X: Any) -> float:
-    """The variance of all entries of X, in float64 without a copy of X in float64."""
+def _variance(X: Any, weight: Array) -> float:
+    """The variance of all entries of X, where a row counts as often as its weight says; in
+    float64 without a copy of X in float64."""
+    values, row_weight = X, weight
     if sp.issparse(X):
-        total, squares = _sums(X.data, 0.0)
-        count = int(X.shape[0]) * int(X.shape[1])
-        return squares / count - (total / count) ** 2
-    mean = float(X.mean(dtype=np.float64))
+        values, row_weight = X.data[:, None], np.repeat(weight, np.diff(X.indptr))
+    count = float(weight.sum()) * X.shape[1]
+    stored = float(row_weight.sum()) * values.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
-        return _sums(X, mean)[1] / int(X.size)
+        mean = _moment(values, row_weight, 0.0, power=1) / count
+        squares = _moment(values, row_weight, mean, power=2)
+        return (squares + (count - stored) * mean**2) / count
 
 
-def _sums(values: Any, shift: float) -> tuple[float, float]:
-    total = squares = 0.0
-    rows = max(1, 2**18 // max(1, values[:1].size))
+def _moment(values: Any, weight: Array, shift: float, power: int) -> float:
+    """The weighted sum of (values - shift) ** power, block by block of rows."""
+    total = 0.0
+    rows = max(1, 2**18 // max(1, values.shape[1]))
     for start in range(0, values.shape[0], rows):
         block = values[start : start + rows].astype(np.float64) - shift
-        total += float(block.sum())
-        squares += float(np.square(block).sum())
-    return total, squares
+        total += float(weight[start : start + rows] @ (block**power).sum(axis=1))
+    return total
 
 
 def _print_status(status: Any, seconds: float) -> None:

@@ -16,6 +16,7 @@ from softmargin.formulations import (
     NuSupportVectorRegression,
 )
 from softmargin.machine import Array, KernelMachine
+from softmargin.working_sets import WorkingSet
 
 
 class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -49,7 +50,7 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
                 raise ValueError("Input y contains NaN or infinity.")
             weight = self._weights(X, sample_weight, len(target))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
-            (model,) = self._solve(X, [(ids, self._problem(target[ids], weight[ids]))])
+            (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
             used = model.coef != 0
             n_support = np.array([used.sum()], dtype=np.int32)
             self._keep(X, ids[used], n_support, model.coef[None, used])
@@ -109,6 +110,9 @@ class SVR(Regressor):
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -121,6 +125,9 @@ class SVR(Regressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return EpsilonSupportVectorRegression(z, self.C * weight, self.epsilon)
@@ -161,6 +168,9 @@ class NuSVR(Regressor):
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -173,6 +183,9 @@ class NuSVR(Regressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return NuSupportVectorRegression(z, self.C * weight, self.nu)

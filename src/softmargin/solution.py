@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -57,6 +58,8 @@ class Solution:
     seconds: float
     stop_reason: StopReason
     working_set: str
+    working_set_reason: str
+    precision: str
     problems: tuple[Solution, ...] = field(default=(), repr=False)
 
     @property
@@ -79,6 +82,10 @@ class Solution:
         """One certificate for a fit that solved several problems."""
         if len(problems) == 1:
             return problems[0]
+
+        def common(names: Iterable[str]) -> str:
+            return ", ".join(dict.fromkeys(names))
+
         unfinished = [s.stop_reason for s in problems if not s.converged]
         return cls(
             dual_objective=sum(s.dual_objective for s in problems),
@@ -90,6 +97,8 @@ class Solution:
             cache_hits=sum(s.cache_hits for s in problems),
             seconds=sum(s.seconds for s in problems),
             stop_reason=unfinished[0] if unfinished else StopReason.CONVERGED,
-            working_set=problems[0].working_set,
+            working_set=common(s.working_set for s in problems),
+            working_set_reason=common(s.working_set_reason for s in problems),
+            precision=common(s.precision for s in problems),
             problems=tuple(problems),
         )

@@ -9,15 +9,25 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 
+class WorkingSet:
+    """A rule, as the core takes it."""
+
+    name: ClassVar[str]
+
+    def options(self) -> tuple[str, float, int]:
+        """Rows to compute gains from, width of a corner, size of a block; where they matter."""
+        return "", 0.0, 0
+
+
 @dataclass(frozen=True)
-class MostViolatingPair:
+class MostViolatingPair(WorkingSet):
     """The pair that violates the optimality conditions most (LIBSVM paper, eq. 13 and 14)."""
 
     name: ClassVar[str] = "most-violating-pair"
 
 
 @dataclass(frozen=True)
-class SecondOrder:
+class SecondOrder(WorkingSet):
     """The most violating variable, and the partner that lowers the objective most were there no
     bounds (LIBSVM 2.8; maximum-gain paper, Section 1.3)."""
 
@@ -25,7 +35,7 @@ class SecondOrder:
 
 
 @dataclass(frozen=True)
-class MaximumGain:
+class MaximumGain(WorkingSet):
     """The pair of largest gain among those with a variable of the previous working set
     (maximum-gain paper, Section 2.3).  May get stuck short of the optimum (its Theorem 7).
 
@@ -39,6 +49,9 @@ class MaximumGain:
     def __post_init__(self) -> None:
         if self.rows not in ("one", "two", "cached"):
             raise ValueError(f"rows={self.rows!r}: use 'one', 'two' or 'cached'.")
+
+    def options(self) -> tuple[str, float, int]:
+        return self.rows, 0.0, 0
 
 
 @dataclass(frozen=True)
@@ -54,9 +67,12 @@ class HybridMaximumGain(MaximumGain):
         if not 0 <= self.eta < 1:
             raise ValueError(f"eta={self.eta!r}: use a number in [0, 1).")
 
+    def options(self) -> tuple[str, float, int]:
+        return self.rows, self.eta, 0
+
 
 @dataclass(frozen=True)
-class Block:
+class Block(WorkingSet):
     """Many variables at a time: the strongest violators and what is worth keeping of the last
     block.  Kernel rows are computed in batches."""
 
@@ -67,8 +83,9 @@ class Block:
         if not (isinstance(self.size, int) and self.size >= 2):
             raise ValueError(f"size={self.size!r}: use an integer of at least 2.")
 
+    def options(self) -> tuple[str, float, int]:
+        return "", 0.0, self.size
 
-WorkingSet = MostViolatingPair | SecondOrder | MaximumGain | HybridMaximumGain | Block
 
 BY_NAME: dict[str, WorkingSet] = {
     rule.name: rule

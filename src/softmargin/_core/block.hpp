@@ -201,8 +201,7 @@ class Block {
       for (std::size_t s = 0; s < dual.parts.size(); ++s)
         dual.parts[s].set(k, inner.parts[s].beta[r]);
       if (change == 0) continue;
-      changed.push_back(k), changes.push_back(change),
-          keep.push_back(getenv("SM_KEEPALL") ? 1 : any_free(dual, k));
+      changed.push_back(k), changes.push_back(change), keep.push_back(any_free(dual, k));
     }
     matrix.accumulate(changed, changes, 0, dual.active, dual.gradient.data(), keep);
   }

@@ -47,6 +47,22 @@ struct Kernel {
     }
   }
 
+  // How far a value may be off when products and norms up to `norm` are rounded to relative `unit`.
+  double rounding(double norm, double unit) const {
+    const double argument = std::abs(gamma) * norm + std::abs(coef0);
+    switch (function) {
+      case KernelFunction::linear:
+        return unit * norm;
+      case KernelFunction::polynomial:
+        return unit * std::max(degree, 1) * power(std::max(argument, 1.0), degree);
+      case KernelFunction::sigmoid:
+        return unit * (1 + argument);
+      case KernelFunction::rbf:
+        return unit * (1 + 2 * gamma * norm);
+    }
+    return unit;
+  }
+
   double diagonal(double squared_norm) const {
     double value = squared_norm;
     apply(&value, 1, squared_norm, &squared_norm);

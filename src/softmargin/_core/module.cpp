@@ -81,6 +81,11 @@ class FunctionRows final : public RowSource<Real> {
 
   double cost() const override { return 1; }
 
+  double rounding(const Index*, Index) const override {
+    return std::numeric_limits<Real>::epsilon() / 2 *
+           *std::max_element(diagonal_.begin(), diagonal_.end());
+  }
+
  private:
   nb::callable values_;
   std::vector<double> diagonal_, loaded_;
@@ -204,6 +209,12 @@ template <class Real>
 void bind(nb::module_ m) {
   nb::class_<Examples<Real>> examples(m, "Examples");
   nb::class_<RowSource<Real>> rows(m, "Rows");
+  rows.def(
+      "rounding",
+      [](const RowSource<Real>& source, Column<Index> ids) {
+        return source.rounding(ids.data(), static_cast<Index>(ids.size()));
+      },
+      "ids"_a);
   bind_dense<float, Real>(examples, rows);
   bind_dense<double, Real>(examples, rows);
   bind_csr<float, std::int32_t, Real>(examples);

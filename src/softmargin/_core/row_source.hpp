@@ -2,6 +2,8 @@
 // (Rows asked of a Python function are in module.cpp, next to the interpreter.)
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "examples.hpp"
@@ -30,6 +32,9 @@ class RowSource {
 
   // What one kernel value costs, in multiplications, roughly.
   virtual double cost() const = 0;
+
+  // How far a kernel value of these rows may be off by rounding, roughly.
+  virtual double rounding(const Index* rows, Index size) const = 0;
 };
 
 template <class Real>
@@ -60,6 +65,12 @@ class ExampleRows final : public RowSource<Real> {
 
   double cost() const override { return examples_.features; }
 
+  double rounding(const Index* rows, Index size) const override {
+    double largest = 0;
+    for (Index r = 0; r < size; ++r) largest = std::max(largest, examples_.squared_norms[rows[r]]);
+    return kernel_.rounding(largest, std::numeric_limits<Real>::epsilon() / 2);
+  }
+
  private:
   const Examples<Real>& examples_;
   const Kernel kernel_;
@@ -85,6 +96,13 @@ class PrecomputedRows final : public RowSource<Real> {
   double diagonal(Index row) const override { return at(row, row); }
 
   double cost() const override { return 1; }
+
+  double rounding(const Index* rows, Index size) const override {
+    double largest = 0;
+    for (Index r = 0; r < size; ++r)
+      largest = std::max<double>(largest, std::abs(at(rows[r], rows[r])));
+    return largest * std::numeric_limits<Real>::epsilon() / 2;
+  }
 
  private:
   Value at(Index row, Index column) const {
