@@ -16,7 +16,7 @@ class StopReason(enum.Enum):
         "Consider pre-processing your data with StandardScaler or MinMaxScaler. Or raise max_iter.",
     )
     NO_PROGRESS = (
-        "Rounding leaves no step that changes the solution, but the tolerance is not reached.",
+        "No step makes measurable progress any more, but the tolerance is not reached.",
         "Raise tol, lower C, or scale the data.",
     )
     STUCK = (

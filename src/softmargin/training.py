@@ -72,7 +72,7 @@ def train(
     beta = [solver.beta(s) for s in range(len(dual.parts))]
     if plan.may_refine and reason is not StopReason.MAX_ITER:
         rows, ids = source(precision)
-        if rounding(beta, rows.rounding(ids)) > 0.5 * settings.tol:
+        if rounding(beta, rows.rounding(ids)) > settings.tol:
             del solver, rows
             precision = "float64"
             solver, status, reason = _solve(

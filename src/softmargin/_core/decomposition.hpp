@@ -52,7 +52,9 @@ class Decomposition {
         tolerance_(tolerance),
         period_(std::min<std::int64_t>(dual_.size(), 1000)),
         until_shrink_(period_) {
-    if (shrink) shrinking_ = std::make_unique<Shrinking<Real>>(block_ == nullptr);
+    // A block works on all rows of its size at a time: reordering them pays only for much less
+    // work.
+    if (shrink) shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
     if (block_) matrix_.keep_last(block_->size() + 2);
   }
 
@@ -117,7 +119,7 @@ class Decomposition {
       selection = worst;
     }
     status_.violation = selection.stop;
-    if (shrinking_ && !near_optimum_ && selection.stop <= 10 * tolerance_) {
+    if (shrinking_ && !block_ && !near_optimum_ && selection.stop <= 10 * tolerance_) {
       near_optimum_ = true;
       if (dual_.active < dual_.size()) {
         shrinking_->unshrink(dual_, matrix_);
@@ -170,17 +172,21 @@ class Decomposition {
   }
 
   // The last resort against endless rounding: a long window in which neither the smallest violation
-  // nor the objective moved.
+  // nor the objective moved, or a very long one in which the objective did but not the violation.
   void watch_progress() {
-    if (status_.violation < 0.99 * best_violation_ ||
-        status_.objective < best_objective_ - 1e-9 * std::abs(best_objective_)) {
-      best_violation_ = std::min(best_violation_, status_.violation);
-      best_objective_ = status_.objective;
-      last_progress_ = status_.iterations;
-    } else if (status_.iterations - last_progress_ >
-               std::max<std::int64_t>(1'000'000, std::int64_t{1000} * dual_.size())) {
-      status_.outcome = Outcome::no_progress;
+    const std::int64_t now = status_.iterations;
+    const std::int64_t window =
+        std::max<std::int64_t>(1'000'000, std::int64_t{1000} * dual_.size());
+    if (status_.violation < 0.99 * best_violation_) {
+      best_violation_ = status_.violation;
+      closer_ = lower_ = now;
     }
+    if (!(status_.objective >= best_objective_ - 1e-9 * std::abs(best_objective_))) {
+      best_objective_ = status_.objective;
+      lower_ = now;
+    }
+    if (now - lower_ > window || now - closer_ > 50 * window)
+      status_.outcome = Outcome::no_progress;
   }
 
   Dual dual_;
@@ -190,7 +196,8 @@ class Decomposition {
   std::unique_ptr<Shrinking<Real>> shrinking_;
   const double tolerance_;
   const std::int64_t period_;
-  std::int64_t until_shrink_, last_progress_ = 0;
+  std::int64_t until_shrink_;
+  std::int64_t closer_ = 0, lower_ = 0;  // when the violation and the objective last improved
   double best_violation_ = infinity, best_objective_ = infinity;
   bool started_ = false, near_optimum_ = false;
   Status status_;

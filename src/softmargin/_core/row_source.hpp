@@ -33,7 +33,7 @@ class RowSource {
   // What one kernel value costs, in multiplications, roughly.
   virtual double cost() const = 0;
 
-  // How far a kernel value of these rows may be off by rounding, roughly.
+  // How far a kernel value of these rows is off by rounding, roughly.
   virtual double rounding(const Index* rows, Index size) const = 0;
 };
 
@@ -66,9 +66,9 @@ class ExampleRows final : public RowSource<Real> {
   double cost() const override { return examples_.features; }
 
   double rounding(const Index* rows, Index size) const override {
-    double largest = 0;
-    for (Index r = 0; r < size; ++r) largest = std::max(largest, examples_.squared_norms[rows[r]]);
-    return kernel_.rounding(largest, std::numeric_limits<Real>::epsilon() / 2);
+    double sum = 0;
+    for (Index r = 0; r < size; ++r) sum += examples_.squared_norms[rows[r]];
+    return kernel_.rounding(sum / size, std::numeric_limits<Real>::epsilon() / 2);
   }
 
  private:
