@@ -327,8 +327,8 @@ def _variance(X: Any, weight: Array) -> float:
     values, row_weight = X, weight
     if sp.issparse(X):
         values, row_weight = X.data[:, None], np.repeat(weight, np.diff(X.indptr))
-    count = float(weight.sum()) * X.shape[1]
-    stored = float(row_weight.sum()) * values.shape[1]
+    count = float(weight.sum()) * int(X.shape[1])
+    stored = float(row_weight.sum()) * int(values.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         mean = _moment(values, row_weight, 0.0, power=1) / count
         squares = _moment(values, row_weight, mean, power=2)

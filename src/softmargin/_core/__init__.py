@@ -9,9 +9,13 @@ import importlib
 import os
 from typing import Any
 
-from softmargin._core import _cpu
 
-BUILD: str = os.environ.get("SOFTMARGIN_CORE") or _cpu.build()
+def _best_build() -> str:
+    name: str = importlib.import_module("softmargin._core._cpu").build()
+    return name
+
+
+BUILD = os.environ.get("SOFTMARGIN_CORE") or _best_build()
 _module: Any = importlib.import_module(f"softmargin._core._{BUILD}")
 
 float32: Any = _module.float32
