@@ -236,7 +236,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             X, vectors = X[:, self.support_], None
         else:
             vectors = self.support_vectors_
-        return self._fitted_kernel().expand(X, vectors, coef, starts)
+        threads = planning.threads(self.n_jobs)
+        return self._fitted_kernel().expand(X, vectors, coef, starts, threads)
 
     def _fitted_kernel(self) -> Kernel:
         if callable(self.kernel):
