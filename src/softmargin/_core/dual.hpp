@@ -47,8 +47,8 @@ struct Variable {
   Index position = -1;
 };
 
-// beta of `up` rises and of `down` falls. `violation` is by how much the pair violates the
-// optimality conditions: the slope of the objective along the step, with the sign changed.
+// beta of `up` rises and of `down` falls. `violation` is by how much the optimality conditions are
+// violated: the slope of the objective along the step of the worst pair, with the sign changed.
 struct Pair {
   Variable up, down;
   double violation = -infinity;

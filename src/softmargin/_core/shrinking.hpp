@@ -12,23 +12,13 @@
 
 namespace softmargin {
 
-// -derivative thresholds: a variable at its upper bound is expected to stay when its value is at
-// least `highest`, one at its lower bound when it is at most `lowest`.
-inline std::vector<Extremes> thresholds(const Dual& dual) {
-  std::vector<Extremes> found;
-  for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) found.push_back(extremes(dual, s));
-  if (!dual.separate && found.size() == 2) {
-    found[0].merge(found[1]);
-    found[1] = found[0];
-  }
-  return found;
-}
-
+// A variable at its upper bound is expected to stay when its -derivative is at least `highest`, one
+// at its lower bound when it is at most `lowest`.
 inline bool expected_to_stay(const Dual& dual, Variable v, const Extremes& limits) {
   const Part& part = dual.parts[v.part];
   if (part.is_free(v.position)) return false;
-  if (part.can_rise(v.position)) return dual.value(v) <= limits.lowest;
-  if (part.can_fall(v.position)) return dual.value(v) >= limits.highest;
+  if (part.can_rise(v.position)) return dual.value(v) <= limits.lowest + limits.slack;
+  if (part.can_fall(v.position)) return dual.value(v) >= limits.highest - limits.slack;
   return true;
 }
 
@@ -78,13 +68,13 @@ class Shrinking {
   }
 
   void shrink(Dual& dual, KernelMatrix<Real>& matrix) {
-    const std::vector<Extremes> limits = thresholds(dual);
+    const std::vector<Extremes> limits = extremes(dual);
     std::vector<Index> order, shrunk;
     order.reserve(dual.size());
     for (Index k = 0; k < dual.active; ++k) {
       bool stays = true;
       for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s)
-        stays = stays && expected_to_stay(dual, {s, k}, limits[s]);
+        stays = stays && expected_to_stay(dual, {s, k}, limits[dual.separate ? s : 0]);
       (stays ? shrunk : order).push_back(k);
     }
     if (shrunk.empty()) return;

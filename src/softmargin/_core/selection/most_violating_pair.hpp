@@ -9,16 +9,10 @@ namespace softmargin {
 
 inline Pair most_violating_pair(const Dual& dual) {
   Pair pair;
-  Extremes all;
-  for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
-    const Extremes part = extremes(dual, s);
-    if (dual.separate) {
-      if (part.violation() > pair.violation) pair = {part.up, part.down, part.violation()};
-    } else {
-      all.merge(part);
-    }
-  }
-  return dual.separate ? pair : Pair{all.up, all.down, all.violation()};
+  for (const Extremes& found : extremes(dual))
+    if (found.violation() - found.slack > pair.violation)
+      pair = {found.up, found.down, found.violation()};
+  return pair;
 }
 
 template <class Real>
