@@ -100,7 +100,7 @@ class Decomposition:
         problem = self.problem
         self.alpha = problem.start.copy()
         self.G = problem.Q @ self.alpha + problem.p
-        self.slack = 1e-12 * np.abs(self.G).max()
+        self.slack = min(1e-12 * np.abs(self.G).max(), 0.1 * self.epsilon)
         self.order = np.arange(problem.vectors)  # the active training vectors come first
         self.active = problem.vectors
         self.period = self.countdown = min(problem.vectors, 1000)

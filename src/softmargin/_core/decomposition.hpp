@@ -100,7 +100,7 @@ class Decomposition {
     matrix_.accumulate(positions, coefficients, 0, dual_.size(), dual_.gradient.data());
     double largest = 0;
     for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
-    dual_.slack = 1e-12 * largest;
+    dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
     if (shrinking_) shrinking_->start(dual_, matrix_);
     status_.objective = dual_.objective();
     started_ = true;
