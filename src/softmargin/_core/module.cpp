@@ -9,6 +9,7 @@
 
 #include "decision.hpp"
 #include "decomposition.hpp"
+#include "linear/linear_module.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -252,4 +253,5 @@ NB_MODULE(_core, m) {
       .def_ro("active", &Status::active);
   bind<float>(m.def_submodule("float32"));
   bind<double>(m.def_submodule("float64"));
+  linear::bind_linear(m.def_submodule("linear"));
 }

@@ -1,0 +1,384 @@
+// Block coordinate descent on the dual of a linear multi-class machine, one example a block:
+// Algorithm 1 of Wang and Scott, 2021, for the three machines of subproblem.hpp.
+//
+//   minimise 1/2 |W|^2 + sum_i C_i loss(W'x_i, y_i)
+//
+// Given: rows x_i, their classes, their C_i, and a sub-problem solver. A visit computes the scores
+// of an example, solves for its whole block, and moves W. Kept: W and the non-zero dual variables.
+//
+// The duality gap is a sum over examples, C_i loss_i - sum_c beta_ic e_ic, whose terms are never
+// negative; so it is added up on the way, each term as of the example's last visit, and a complete
+// check of all examples and classes is made only when that sum says it is worth it.
+// run() continues where it stopped; slices of any length give the same steps.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "rests.hpp"
+#include "rows.hpp"
+#include "shuffle.hpp"
+#include "subproblem.hpp"
+#include "weights.hpp"
+
+namespace softmargin {
+
+struct LinearStatus {
+  bool optimal = false, stuck = false;
+  double primal = 0, dual = 0, gap = 0, violation = 0;  // of the last complete check
+  double estimated_gap = 0;                             // relative, as added up during the pass
+  std::int64_t passes = 0, visits = 0, narrow_visits = 0, checks = 0, entries = 0;
+  double relative_gap() const { return primal > 0 ? gap / primal : 0; }
+};
+
+template <class Real>
+class Descent {
+ public:
+  Descent(const RowReader& rows, std::vector<std::int32_t> labels, std::vector<double> upper,
+          std::int32_t classes, std::unique_ptr<Subproblem> subproblem, double tolerance,
+          bool shrinking, std::uint64_t seed)
+      : rows_(rows),
+        labels_(std::move(labels)),
+        upper_(std::move(upper)),
+        subproblem_(std::move(subproblem)),
+        tolerance_(tolerance),
+        random_(seed),
+        weights_(rows.features, classes),
+        blocks_(rows.count),
+        squared_norm_(rows.count),
+        gap_(rows.count),
+        rests_(rows.count, classes, shrinking),
+        score_(classes),
+        found_(classes + 1) {
+    for (std::int32_t i = 0; i < rows.count; ++i) {
+      rows_.read(i, row_);
+      for (std::size_t e = 0; e < row_.size; ++e) squared_norm_[i] += row_.value[e] * row_.value[e];
+      if (!std::isfinite(squared_norm_[i]))
+        throw std::invalid_argument(
+            "X holds values so large that the squared norm of a row overflows; scale the data");
+      if (upper_[i] <= 0) continue;
+      if (squared_norm_[i] > 0)
+        order_.push_back(i);
+      else
+        constant_ += upper_[i] * subproblem_->constant_loss(classes);
+    }
+    status_.dual = constant_;
+    position_ = order_.size();
+  }
+
+  LinearStatus run(std::int64_t max_passes, double max_seconds) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
+    const auto out_of_time = [&] { return Clock::now() >= end; };
+    for (std::int64_t last = status_.passes + max_passes; !status_.optimal && !status_.stuck;) {
+      if (checking_) {
+        if (advance_check(out_of_time)) conclude();
+      } else {
+        if (status_.passes >= last) break;
+        if (position_ == order_.size()) begin_pass();
+        if (advance_pass(out_of_time)) end_pass();
+      }
+      if (out_of_time()) break;
+    }
+    return status();
+  }
+
+  // A complete check of where the descent stands now, if the last one is out of date.
+  LinearStatus finish() {
+    if (!checked_) {
+      if (!checking_) begin_check();
+      advance_check([] { return false; });
+      conclude();
+    }
+    return status();
+  }
+
+  // Starts from these variables, block by block; W follows from them.
+  void start_from(const std::int64_t* starts, const std::int32_t* cls, const double* beta) {
+    double total = 0;
+    for (const std::int32_t i : order_) {
+      set_.clear();
+      for (std::int64_t e = starts[i]; e < starts[i + 1]; ++e)
+        if (beta[e] > 0) set_.add(cls[e], 0, 0), blocks_[i].push_back({beta[e], cls[e]});
+      if (set_.size() == 0) continue;
+      rows_.read(i, row_);
+      change_.clear();
+      for (const Entry& entry : blocks_[i]) change_.push_back(entry.beta);
+      for (const Entry& entry : blocks_[i]) total += entry.beta;
+      move_weights(labels_[i]);
+    }
+    status_.dual = constant_ + total - weights_.squared_norm() / 2;
+    begin_check();
+  }
+
+  Weights<Real>& weights() { return weights_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  LinearStatus status() {
+    status_.entries = 0;
+    for (const Block& block : blocks_) status_.entries += static_cast<std::int64_t>(block.size());
+    return status_;
+  }
+
+  // --- a pass -------------------------------------------------------------------------------
+
+  void begin_pass() {
+    shuffle(order_, random_);
+    position_ = 0;
+    changes_ = shortcuts_ = 0;
+    checked_ = false;
+  }
+
+  template <class OutOfTime>
+  bool advance_pass(OutOfTime out_of_time) {
+    while (position_ < order_.size()) {
+      for (int n = 0; n < 32 && position_ < order_.size(); ++n) visit(order_[position_++]);
+      if (position_ < order_.size() && out_of_time()) return false;
+    }
+    return true;
+  }
+
+  void end_pass() {
+    ++status_.passes;
+    double gap = 0;
+    for (const std::int32_t i : order_) gap += gap_[i];
+    status_.estimated_gap = gap > 0 ? gap / (status_.dual + gap) : 0;
+    if (status_.estimated_gap <= tolerance_ * trigger_ || (changes_ == 0 && shortcuts_ == 0))
+      begin_check();
+    else if (changes_ == 0)
+      for (const std::int32_t i : order_) rests_.wake(i);
+  }
+
+  void visit(std::int32_t i) {
+    if (rests_.resting(i)) {
+      ++shortcuts_;
+      return;
+    }
+    const bool narrow = rests_.narrow(i);
+    ++status_.visits;
+    status_.narrow_visits += narrow;
+    shortcuts_ += narrow;
+    bool changed = false, entered = false;
+    if (!narrow || !blocks_[i].empty()) {
+      rows_.read(i, row_);
+      const double offset = narrow ? gather_narrow(i) : gather(i);
+      const double G = prepare(i, offset, narrow);
+      gap_[i] = gap(i);
+      const std::size_t before = blocks_[i].size();
+      if (set_.size() > 0) {
+        subproblem_->solve(set_, squared_norm_[i] * upper_[i], G);
+        changed = take_step(i);
+        for (std::size_t j = before; j < set_.size(); ++j) entered |= set_.b[j] > 0;
+      }
+      if (changed) keep_block(i);
+    }
+    changes_ += changed;
+    rests_.visited(i, changed, entered, blocks_[i].size());
+  }
+
+  // Errors of the block's own entries, then of the classes with loss. Returns what was added to the
+  // scores to make errors of them.
+  double gather(std::int32_t i) {
+    weights_.scores(row_, score_.data());
+    const std::int32_t y = labels_[i];
+    const double own = y >= 0 ? score_[y] : 0;
+    const double offset = subproblem_->coupled() ? 1 - own : 1;
+    const Real nowhere = -std::numeric_limits<Real>::infinity();
+    if (y >= 0) score_[y] = subproblem_->coupled() ? nowhere : static_cast<Real>(-own);
+    set_.clear();
+    for (const Entry& entry : blocks_[i]) {
+      set_.add(entry.cls, offset + score_[entry.cls], entry.beta);
+      score_[entry.cls] = nowhere;
+    }
+    add_between(offset, subproblem_->wants_all() ? -infinity : 0, infinity);
+    return offset;
+  }
+
+  void add_between(double offset, double low, double high) {
+    const std::size_t size =
+        between(score_.data(), weights_.classes(), static_cast<Real>(low - offset),
+                static_cast<Real>(high - offset), found_.data());
+    for (std::size_t j = 0; j < size; ++j) set_.add(found_[j], offset + score_[found_[j]], 0);
+  }
+
+  double gather_narrow(std::int32_t i) {
+    const Block& block = blocks_[i];
+    const std::int32_t y = labels_[i];
+    set_.clear();
+    for (const Entry& entry : block) set_.add(entry.cls, 0, entry.beta);
+    const bool coupled = subproblem_->coupled();
+    if (coupled) set_.cls.push_back(y);
+    set_.error.resize(set_.cls.size());
+    weights_.scores(row_, set_.cls.data(), set_.cls.size(), set_.error.data());
+    const double offset = coupled ? 1 - set_.error.back() : 1;
+    if (coupled) {
+      set_.cls.pop_back();
+      set_.error.pop_back();
+    }
+    for (std::size_t j = 0; j < set_.size(); ++j)
+      set_.error[j] = offset + (set_.cls[j] == y ? -set_.error[j] : set_.error[j]);
+    return offset;
+  }
+
+  // Fills in v; brings in the classes without loss that may yet end above zero. Returns G.
+  double prepare(std::int32_t i, double offset, bool narrow) {
+    const double q = squared_norm_[i], U = q * upper_[i];
+    double G = 0;
+    if (subproblem_->coupled())
+      for (const double beta : set_.beta) G += q * beta;
+    fill_v(q, G);
+    if (!narrow && !subproblem_->wants_all()) {
+      const double room = subproblem_->imbalance(set_, U, G);
+      if (room < 0) add_between(offset, room, 0);
+      if (room < 0) fill_v(q, G);
+    }
+    return G;
+  }
+
+  void fill_v(double q, double G) {
+    set_.v.resize(set_.size());
+    set_.b.resize(set_.size());
+    for (std::size_t j = 0; j < set_.size(); ++j) set_.v[j] = set_.error[j] + q * set_.beta[j] + G;
+  }
+
+  double gap(std::int32_t i) const {
+    double used = 0;
+    for (std::size_t j = 0; j < set_.size(); ++j) used += set_.beta[j] * set_.error[j];
+    return std::max(0.0, upper_[i] * subproblem_->loss(set_) - used);
+  }
+
+  // From the answer, in units of scores, to beta and W. Whether anything moved.
+  bool take_step(std::int32_t i) {
+    const double q = squared_norm_[i], C = upper_[i], U = q * C;
+    const bool coupled = subproblem_->coupled();
+    double total = 0, squares = 0, gain = 0;
+    bool changed = false;
+    change_.resize(set_.size());
+    for (std::size_t j = 0; j < set_.size(); ++j) {
+      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
+      double change = moved - set_.beta[j];
+      if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) change = 0;
+      set_.b[j] = set_.beta[j] + change;
+      change_[j] = change;
+      changed |= change != 0;
+      total += change;
+      squares += change * change;
+      gain += change * set_.error[j];
+    }
+    if (!changed) return false;
+    status_.dual += gain - q / 2 * (squares + (coupled ? total * total : 0));
+    move_weights(labels_[i]);
+    return true;
+  }
+
+  // W += row * (change of each class; a class pushes down, the example's own goes up).
+  void move_weights(std::int32_t y) {
+    double total = 0;
+    std::size_t used = 0;
+    const bool coupled = subproblem_->coupled();
+    moved_.clear();
+    for (std::size_t j = 0; j < set_.size(); ++j) {
+      if (change_[j] == 0) continue;
+      total += change_[j];
+      moved_.push_back(set_.cls[j]);
+      change_[used++] = set_.cls[j] == y ? change_[j] : -change_[j];
+    }
+    change_.resize(used);
+    if (coupled) {
+      moved_.push_back(y);
+      change_.push_back(total);
+    }
+    weights_.add_columns(row_, moved_.data(), change_.data(), moved_.size());
+  }
+
+  void keep_block(std::int32_t i) {
+    Block& block = blocks_[i];
+    const std::size_t size = static_cast<std::size_t>(
+        std::count_if(set_.b.begin(), set_.b.end(), [](double b) { return b > 0; }));
+    if (2 * size < block.capacity() || size > block.capacity()) {
+      Block exact;  // no more room than twice what is needed
+      exact.reserve(size);
+      block.swap(exact);
+    }
+    block.clear();
+    for (std::size_t j = 0; j < set_.size(); ++j)
+      if (set_.b[j] > 0) block.push_back({set_.b[j], set_.cls[j]});
+  }
+
+  // --- the complete check -------------------------------------------------------------------
+
+  void begin_check() {
+    checking_ = true;
+    check_position_ = 0;
+    losses_ = worst_ = 0;
+  }
+
+  template <class OutOfTime>
+  bool advance_check(OutOfTime out_of_time) {
+    while (check_position_ < order_.size()) {
+      for (int n = 0; n < 32 && check_position_ < order_.size(); ++n) {
+        const std::int32_t i = order_[check_position_++];
+        rows_.read(i, row_);
+        gather(i);
+        gap_[i] = gap(i);
+        losses_ += upper_[i] * subproblem_->loss(set_);
+        worst_ = std::max(worst_, subproblem_->violation(set_, upper_[i]));
+      }
+      if (check_position_ < order_.size() && out_of_time()) return false;
+    }
+    return true;
+  }
+
+  void conclude() {
+    checking_ = false;
+    checked_ = true;
+    ++status_.checks;
+    status_.gap = 0;
+    for (const std::int32_t i : order_) status_.gap += gap_[i];
+    status_.primal = weights_.squared_norm() / 2 + losses_ + constant_;
+    status_.dual = status_.primal - status_.gap;
+    status_.violation = worst_;
+    const double found = status_.relative_gap();
+    status_.optimal = found <= tolerance_;
+    if (status_.optimal) return;
+    status_.stuck = status_.passes > 0 && changes_ == 0 && shortcuts_ == 0;
+    trigger_ = found > 0 ? std::clamp(0.9 * status_.estimated_gap / found, 0.1, 1.0) : 1.0;
+    const double share = tolerance_ * status_.primal / static_cast<double>(order_.size());
+    for (const std::int32_t i : order_)
+      if (gap_[i] > share / 2) rests_.wake(i);
+  }
+
+  const RowReader& rows_;
+  std::vector<std::int32_t> labels_;
+  std::vector<double> upper_;
+  std::unique_ptr<Subproblem> subproblem_;
+  double tolerance_, constant_ = 0;
+  Random random_;
+  Weights<Real> weights_;
+  std::vector<Block> blocks_;
+  std::vector<double> squared_norm_, gap_;
+  Rests rests_;
+  std::vector<std::int32_t> order_;
+  std::size_t position_ = 0, check_position_ = 0;
+  std::int64_t changes_ = 0, shortcuts_ = 0;  // in this pass
+  bool checking_ = false, checked_ = false;
+  double losses_ = 0, worst_ = 0, trigger_ = 1;
+  LinearStatus status_;
+
+  Row row_;  // scratch from here on
+  std::vector<Real> score_;
+  std::vector<std::int32_t> found_, moved_;
+  std::vector<double> change_;
+  Candidates set_;
+};
+
+}  // namespace softmargin
