@@ -93,7 +93,8 @@ def sector_like() -> DataSet:
     topics = rng.integers(d, size=(k, 300))
     own = rng.random((n, per_row)) < 0.25
     columns = np.where(
-        own, topics[y[:, None], rng.integers(300, size=(n, per_row))],
+        own,
+        topics[y[:, None], rng.integers(300, size=(n, per_row))],
         (d * rng.random((n, per_row)) ** 3).astype(int),
     )
     rows = np.repeat(np.arange(n), per_row)

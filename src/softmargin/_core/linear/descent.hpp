@@ -37,36 +37,45 @@ struct LinearStatus {
   double relative_gap() const { return primal > 0 ? gap / primal : 0; }
 };
 
+// What the descent keeps about one example, together in memory because a visit needs all of it.
+struct Example {
+  double squared_norm = 0, upper = 0;  // |x|^2 and C_i
+  double gap = 0;                      // its share of the duality gap, as of its last visit
+  std::int32_t label = 0;
+  Rest rest;
+  Block block;
+};
+
 template <class Real>
 class Descent {
  public:
-  Descent(const RowReader& rows, std::vector<std::int32_t> labels, std::vector<double> upper,
+  // labels: -1 for a class that has no weights of its own (two classes, one-vs-rest).
+  Descent(const RowReader& rows, const std::int32_t* labels, const double* upper,
           std::int32_t classes, std::unique_ptr<Subproblem> subproblem, double tolerance,
           bool shrinking, std::uint64_t seed)
       : rows_(rows),
-        labels_(std::move(labels)),
-        upper_(std::move(upper)),
         subproblem_(std::move(subproblem)),
         tolerance_(tolerance),
+        shrinking_(shrinking),
         random_(seed),
         weights_(rows.features, classes),
-        blocks_(rows.count),
-        squared_norm_(rows.count),
-        gap_(rows.count),
-        rests_(rows.count, classes, shrinking),
+        examples_(rows.count),
         score_(classes),
         found_(classes + 1) {
     for (std::int32_t i = 0; i < rows.count; ++i) {
+      Example& x = examples_[i];
+      x.label = labels[i];
+      x.upper = upper[i];
       rows_.read(i, row_);
-      for (std::size_t e = 0; e < row_.size; ++e) squared_norm_[i] += row_.value[e] * row_.value[e];
-      if (!std::isfinite(squared_norm_[i]))
+      for (std::size_t e = 0; e < row_.size; ++e) x.squared_norm += row_.value[e] * row_.value[e];
+      if (!std::isfinite(x.squared_norm))
         throw std::invalid_argument(
             "X holds values so large that the squared norm of a row overflows; scale the data");
-      if (upper_[i] <= 0) continue;
-      if (squared_norm_[i] > 0)
+      if (x.upper <= 0) continue;
+      if (x.squared_norm > 0)
         order_.push_back(i);
       else
-        constant_ += upper_[i] * subproblem_->constant_loss(classes);
+        constant_ += x.upper * subproblem_->constant_loss(classes);
     }
     status_.dual = constant_;
     position_ = order_.size();
@@ -103,29 +112,34 @@ class Descent {
   void start_from(const std::int64_t* starts, const std::int32_t* cls, const double* beta) {
     double total = 0;
     for (const std::int32_t i : order_) {
+      Example& x = examples_[i];
       set_.clear();
-      for (std::int64_t e = starts[i]; e < starts[i + 1]; ++e)
-        if (beta[e] > 0) set_.add(cls[e], 0, 0), blocks_[i].push_back({beta[e], cls[e]});
-      if (set_.size() == 0) continue;
-      rows_.read(i, row_);
       change_.clear();
-      for (const Entry& entry : blocks_[i]) change_.push_back(entry.beta);
-      for (const Entry& entry : blocks_[i]) total += entry.beta;
-      move_weights(labels_[i]);
+      x.block.clear();
+      for (std::int64_t e = starts[i]; e < starts[i + 1]; ++e) {
+        if (beta[e] <= 0) continue;
+        set_.add(cls[e], 0, 0);
+        change_.push_back(beta[e]);
+        x.block.push_back({beta[e], cls[e]});
+        total += beta[e];
+      }
+      if (x.block.empty()) continue;
+      rows_.read(i, row_);
+      move_weights(x.label);
     }
     status_.dual = constant_ + total - weights_.squared_norm() / 2;
     begin_check();
   }
 
   Weights<Real>& weights() { return weights_; }
-  const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<Example>& examples() const { return examples_; }
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   LinearStatus status() {
     status_.entries = 0;
-    for (const Block& block : blocks_) status_.entries += static_cast<std::int64_t>(block.size());
+    for (const Example& x : examples_) status_.entries += static_cast<std::int64_t>(x.block.size());
     return status_;
   }
 
@@ -150,52 +164,55 @@ class Descent {
   void end_pass() {
     ++status_.passes;
     double gap = 0;
-    for (const std::int32_t i : order_) gap += gap_[i];
+    for (const std::int32_t i : order_) gap += examples_[i].gap;
     status_.estimated_gap = gap > 0 ? gap / (status_.dual + gap) : 0;
     if (status_.estimated_gap <= tolerance_ * trigger_ || (changes_ == 0 && shortcuts_ == 0))
       begin_check();
     else if (changes_ == 0)
-      for (const std::int32_t i : order_) rests_.wake(i);
+      for (const std::int32_t i : order_) examples_[i].rest = {};
   }
 
   void visit(std::int32_t i) {
-    if (rests_.resting(i)) {
+    Example& x = examples_[i];
+    if (x.rest.resting()) {
       ++shortcuts_;
       return;
     }
-    const bool narrow = rests_.narrow(i);
+    const bool narrow = x.rest.narrow();
     ++status_.visits;
     status_.narrow_visits += narrow;
     shortcuts_ += narrow;
     bool changed = false, entered = false;
-    if (!narrow || !blocks_[i].empty()) {
+    if (!narrow || !x.block.empty()) {
       rows_.read(i, row_);
-      const double offset = narrow ? gather_narrow(i) : gather(i);
-      const double G = prepare(i, offset, narrow);
-      gap_[i] = gap(i);
-      const std::size_t before = blocks_[i].size();
+      const double offset = narrow ? gather_narrow(x) : gather(x);
+      const double G = prepare(x, offset, narrow);
+      x.gap = gap(x);
+      const std::size_t before = x.block.size();
       if (set_.size() > 0) {
-        subproblem_->solve(set_, squared_norm_[i] * upper_[i], G);
-        changed = take_step(i);
+        subproblem_->solve(set_, x.squared_norm * x.upper, G);
+        changed = take_step(x);
         for (std::size_t j = before; j < set_.size(); ++j) entered |= set_.b[j] > 0;
       }
-      if (changed) keep_block(i);
+      if (changed) keep_block(x.block);
     }
     changes_ += changed;
-    rests_.visited(i, changed, entered, blocks_[i].size());
+    // Single entries of W cost more than those of a contiguous row.
+    const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(weights_.classes());
+    if (shrinking_) x.rest.visited(changed, entered, few);
   }
 
   // Errors of the block's own entries, then of the classes with loss. Returns what was added to the
   // scores to make errors of them.
-  double gather(std::int32_t i) {
+  double gather(const Example& x) {
     weights_.scores(row_, score_.data());
-    const std::int32_t y = labels_[i];
+    const std::int32_t y = x.label;
     const double own = y >= 0 ? score_[y] : 0;
     const double offset = subproblem_->coupled() ? 1 - own : 1;
     const Real nowhere = -std::numeric_limits<Real>::infinity();
     if (y >= 0) score_[y] = subproblem_->coupled() ? nowhere : static_cast<Real>(-own);
     set_.clear();
-    for (const Entry& entry : blocks_[i]) {
+    for (const Entry& entry : x.block) {
       set_.add(entry.cls, offset + score_[entry.cls], entry.beta);
       score_[entry.cls] = nowhere;
     }
@@ -210,9 +227,9 @@ class Descent {
     for (std::size_t j = 0; j < size; ++j) set_.add(found_[j], offset + score_[found_[j]], 0);
   }
 
-  double gather_narrow(std::int32_t i) {
-    const Block& block = blocks_[i];
-    const std::int32_t y = labels_[i];
+  double gather_narrow(const Example& x) {
+    const Block& block = x.block;
+    const std::int32_t y = x.label;
     set_.clear();
     for (const Entry& entry : block) set_.add(entry.cls, 0, entry.beta);
     const bool coupled = subproblem_->coupled();
@@ -230,8 +247,8 @@ class Descent {
   }
 
   // Fills in v; brings in the classes without loss that may yet end above zero. Returns G.
-  double prepare(std::int32_t i, double offset, bool narrow) {
-    const double q = squared_norm_[i], U = q * upper_[i];
+  double prepare(const Example& x, double offset, bool narrow) {
+    const double q = x.squared_norm, U = q * x.upper;
     double G = 0;
     if (subproblem_->coupled())
       for (const double beta : set_.beta) G += q * beta;
@@ -250,15 +267,15 @@ class Descent {
     for (std::size_t j = 0; j < set_.size(); ++j) set_.v[j] = set_.error[j] + q * set_.beta[j] + G;
   }
 
-  double gap(std::int32_t i) const {
+  double gap(const Example& x) const {
     double used = 0;
     for (std::size_t j = 0; j < set_.size(); ++j) used += set_.beta[j] * set_.error[j];
-    return std::max(0.0, upper_[i] * subproblem_->loss(set_) - used);
+    return std::max(0.0, x.upper * subproblem_->loss(set_) - used);
   }
 
   // From the answer, in units of scores, to beta and W. Whether anything moved.
-  bool take_step(std::int32_t i) {
-    const double q = squared_norm_[i], C = upper_[i], U = q * C;
+  bool take_step(Example& x) {
+    const double q = x.squared_norm, C = x.upper, U = q * C;
     const bool coupled = subproblem_->coupled();
     double total = 0, squares = 0, gain = 0;
     bool changed = false;
@@ -276,7 +293,13 @@ class Descent {
     }
     if (!changed) return false;
     status_.dual += gain - q / 2 * (squares + (coupled ? total * total : 0));
-    move_weights(labels_[i]);
+    for (std::size_t j = 0; j < set_.size(); ++j) {
+      set_.error[j] -= q * (change_[j] + (coupled ? total : 0));
+      set_.beta[j] = set_.b[j];
+    }
+    // Half way: later steps of other examples open the gap that this one has just closed.
+    x.gap = (x.gap + gap(x)) / 2;
+    move_weights(x.label);
     return true;
   }
 
@@ -300,8 +323,7 @@ class Descent {
     weights_.add_columns(row_, moved_.data(), change_.data(), moved_.size());
   }
 
-  void keep_block(std::int32_t i) {
-    Block& block = blocks_[i];
+  void keep_block(Block& block) {
     const std::size_t size = static_cast<std::size_t>(
         std::count_if(set_.b.begin(), set_.b.end(), [](double b) { return b > 0; }));
     if (2 * size < block.capacity() || size > block.capacity()) {
@@ -327,11 +349,12 @@ class Descent {
     while (check_position_ < order_.size()) {
       for (int n = 0; n < 32 && check_position_ < order_.size(); ++n) {
         const std::int32_t i = order_[check_position_++];
+        Example& x = examples_[i];
         rows_.read(i, row_);
-        gather(i);
-        gap_[i] = gap(i);
-        losses_ += upper_[i] * subproblem_->loss(set_);
-        worst_ = std::max(worst_, subproblem_->violation(set_, upper_[i]));
+        gather(x);
+        x.gap = gap(x);
+        losses_ += x.upper * subproblem_->loss(set_);
+        worst_ = std::max(worst_, subproblem_->violation(set_, x.upper));
       }
       if (check_position_ < order_.size() && out_of_time()) return false;
     }
@@ -343,7 +366,7 @@ class Descent {
     checked_ = true;
     ++status_.checks;
     status_.gap = 0;
-    for (const std::int32_t i : order_) status_.gap += gap_[i];
+    for (const std::int32_t i : order_) status_.gap += examples_[i].gap;
     status_.primal = weights_.squared_norm() / 2 + losses_ + constant_;
     status_.dual = status_.primal - status_.gap;
     status_.violation = worst_;
@@ -354,19 +377,16 @@ class Descent {
     trigger_ = found > 0 ? std::clamp(0.9 * status_.estimated_gap / found, 0.1, 1.0) : 1.0;
     const double share = tolerance_ * status_.primal / static_cast<double>(order_.size());
     for (const std::int32_t i : order_)
-      if (gap_[i] > share / 2) rests_.wake(i);
+      if (examples_[i].gap > share / 2) examples_[i].rest = {};
   }
 
   const RowReader& rows_;
-  std::vector<std::int32_t> labels_;
-  std::vector<double> upper_;
   std::unique_ptr<Subproblem> subproblem_;
-  double tolerance_, constant_ = 0;
+  double tolerance_, constant_ = 0;  // constant_: what rows of zeros add to both objectives
+  bool shrinking_;
   Random random_;
   Weights<Real> weights_;
-  std::vector<Block> blocks_;
-  std::vector<double> squared_norm_, gap_;
-  Rests rests_;
+  std::vector<Example> examples_;
   std::vector<std::int32_t> order_;
   std::size_t position_ = 0, check_position_ = 0;
   std::int64_t changes_ = 0, shortcuts_ = 0;  // in this pass

@@ -27,11 +27,6 @@ nb::ndarray<nb::numpy, T> own(std::vector<T> values, std::initializer_list<std::
   return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.begin(), owner);
 }
 
-template <class T>
-std::vector<T> copy(const Array<T>& array) {
-  return {array.data(), array.data() + array.size()};
-}
-
 // b of one sub-problem, and how many passes over v it took (sorting counts as one).
 inline std::tuple<nb::ndarray<nb::numpy, double>, int> solve_subproblem(Array<double> v, double C,
                                                                         const std::string& machine,
@@ -90,8 +85,11 @@ class LinearSolver {
                double tolerance, bool shrinking, std::uint64_t seed)
       : count_(rows.count),
         features_(rows.features),
-        descent_(rows, copy(labels), copy(upper), classes, make_subproblem(machine, method),
-                 tolerance, shrinking, seed) {}
+        descent_(rows, labels.data(), upper.data(), classes, make_subproblem(machine, method),
+                 tolerance, shrinking, seed) {
+    if (labels.size() != static_cast<std::size_t>(count_) || upper.size() != labels.size())
+      throw std::invalid_argument("labels and bounds do not fit the examples");
+  }
 
   LinearStatus run(std::int64_t passes, double seconds) { return descent_.run(passes, seconds); }
   LinearStatus finish() { return descent_.finish(); }
@@ -114,8 +112,8 @@ class LinearSolver {
     std::vector<std::int64_t> starts{0};
     std::vector<std::int32_t> cls;
     std::vector<double> beta;
-    for (const Block& block : descent_.blocks()) {
-      for (const Entry& entry : block) {
+    for (const Example& example : descent_.examples()) {
+      for (const Entry& entry : example.block) {
         cls.push_back(entry.cls);
         beta.push_back(entry.beta);
       }

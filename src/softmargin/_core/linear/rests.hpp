@@ -8,50 +8,35 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 namespace softmargin {
 
-class Rests {
+class Rest {
  public:
-  Rests(std::size_t count, std::int32_t classes, bool enabled)
-      : enabled_(enabled), classes_(classes), state_(count) {}
-
   // Whether the example sits this pass out.
-  bool resting(std::int32_t i) {
-    if (state_[i].rest == 0) return false;
-    --state_[i].rest;
+  bool resting() {
+    if (rest_ == 0) return false;
+    --rest_;
     return true;
   }
-  bool narrow(std::int32_t i) const { return state_[i].narrow > 0; }
+  bool narrow() const { return narrow_ > 0; }
 
-  void visited(std::int32_t i, bool changed, bool entered, std::size_t block_size) {
-    if (!enabled_) return;
-    State& s = state_[i];
-    s.still = changed ? 0 : std::min(s.still + 1, longest);
-    s.rest = (1 << s.still) - 1;
-    if (s.narrow > 0) {
-      --s.narrow;
+  // narrow_pays: whether the classes are many enough for a narrow visit to cost less.
+  void visited(bool changed, bool entered, bool narrow_pays) {
+    still_ = changed ? 0 : std::min(still_ + 1, longest);
+    rest_ = (1 << still_) - 1;
+    if (narrow_ > 0) {
+      --narrow_;
       return;
     }
-    s.calm = entered ? 0 : std::min(s.calm + 1, longest);
-    // Single entries of W cost more than those of a contiguous row.
-    const bool pays = 16 * (block_size + 1) < static_cast<std::size_t>(classes_);
-    s.narrow = pays ? (1 << s.calm) - 1 : 0;
+    calm_ = entered ? 0 : std::min(calm_ + 1, longest);
+    narrow_ = narrow_pays ? (1 << calm_) - 1 : 0;
   }
-
-  void wake(std::int32_t i) { state_[i] = {}; }
 
  private:
   static constexpr int longest = 4;
-  struct State {
-    std::uint8_t rest = 0, narrow = 0;  // how many more of each
-    std::uint8_t still = 0, calm = 0;   // how many in a row changed nothing, brought nothing in
-  };
-
-  bool enabled_;
-  std::int32_t classes_;
-  std::vector<State> state_;
+  std::uint8_t rest_ = 0, narrow_ = 0;  // how many more of each
+  std::uint8_t still_ = 0, calm_ = 0;   // how many in a row changed nothing, brought nothing in
 };
 
 }  // namespace softmargin
