@@ -65,7 +65,8 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             classes, codes = np.unique(labels, return_inverse=True)
             if len(classes) < 2:
                 raise ValueError(
-                    f"The number of classes has to be greater than one; got {len(classes)} class"
+                    "The number of classes has to be greater than one; got"
+                    f" {len(classes)} class"
                 )
             weight = self._weights(X, sample_weight, len(labels))
             self.class_weight_ = class_weights(self.class_weight, classes, labels)
@@ -76,7 +77,9 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _fit_pairs(self, X: Any, codes: NDArray[np.intp], weight: Array) -> None:
         k = len(self.classes_)
-        members = [np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)]
+        members = [
+            np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)
+        ]
         problems = {}
         for i, j in multiclass.pairs(k):
             ids = np.concatenate([members[i], members[j]])

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "../weston_watkins/comparison.hpp"
 #include "descent.hpp"
 
 namespace softmargin::linear {
@@ -197,6 +199,8 @@ inline void bind_linear(nb::module_ m) {
   bind_solver<float>(m, "SolverFloat32");
   bind_solver<double>(m, "SolverFloat64");
   m.def("solve_subproblem", &solve_subproblem, "v"_a, "C"_a, "machine"_a, "method"_a, "start"_a);
+  m.def("compare_subproblems", &compare_subproblems, "cases"_a, "max_size"_a, "seed"_a,
+        nb::call_guard<nb::gil_scoped_release>());
   m.def("time_subproblem", &time_subproblem, "v"_a, "C"_a, "method"_a, "starts"_a);
 }
 
