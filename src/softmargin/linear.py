@@ -31,7 +31,6 @@ from softmargin.validation import (
 
 SLICE_SECONDS = 0.05
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
-PATIENCE = 30  # passes without a better gap after which float32 is given up
 
 Array = NDArray[np.float64]
 
@@ -274,16 +273,11 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
 
     def _run(self, solver: Any, limit: int, began: float) -> int:
         """Runs until done, out of passes, or without progress; returns the passes it took."""
-        best, best_pass = np.inf, 0
         status = solver.run(0, 0.0)
         while not status.optimal and not status.stuck and status.passes < limit:
             status = solver.run(limit - status.passes, SLICE_SECONDS)
             if self.verbose:
                 _print_status(status, time.perf_counter() - began)
-            if 0 < status.estimated_gap < 0.999 * best:
-                best, best_pass = status.estimated_gap, status.passes
-            if type(solver) is _core.linear.SolverFloat32 and status.passes > best_pass + PATIENCE:
-                break
         return int(status.passes)
 
     def _keep(self, weights: Array) -> None:

@@ -18,6 +18,7 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -148,17 +149,31 @@ class Descent {
   void begin_pass() {
     shuffle(order_, random_);
     position_ = 0;
-    changes_ = shortcuts_ = 0;
+    shortcuts_ = 0;
+    movement_ = 0;
     checked_ = false;
   }
 
   template <class OutOfTime>
   bool advance_pass(OutOfTime out_of_time) {
     while (position_ < order_.size()) {
-      for (int n = 0; n < 32 && position_ < order_.size(); ++n) visit(order_[position_++]);
+      for (int n = 0; n < 32 && position_ < order_.size(); ++n) {
+        expect(position_);
+        visit(order_[position_++]);
+      }
       if (position_ < order_.size() && out_of_time()) return false;
     }
     return true;
+  }
+
+  // The order is random, so the memory of the next visits is asked for ahead of time.
+  void expect(std::size_t position) const {
+    if (position + 8 < order_.size()) prefetch(&examples_[order_[position + 8]]);
+    if (position + 3 >= order_.size()) return;
+    const std::int32_t i = order_[position + 3];
+    if (examples_[i].rest.will_rest()) return;
+    prefetch(examples_[i].block.data());
+    rows_.expect(i);
   }
 
   void end_pass() {
@@ -166,11 +181,29 @@ class Descent {
     double gap = 0;
     for (const std::int32_t i : order_) gap += examples_[i].gap;
     status_.estimated_gap = gap > 0 ? gap / (status_.dual + gap) : 0;
-    if (status_.estimated_gap <= tolerance_ * trigger_ || (changes_ == 0 && shortcuts_ == 0))
+    if (std::is_same_v<Real, float> && !improving()) {
+      status_.stuck = true;
+      return;
+    }
+    if (status_.estimated_gap <= tolerance_ * trigger_ || (exhausted() && shortcuts_ == 0))
       begin_check();
-    else if (changes_ == 0)
+    else if (exhausted())
       for (const std::int32_t i : order_) examples_[i].rest = {};
   }
+
+  // Weights in float32 cannot follow small steps: the gap then stays where it is.
+  bool improving() {
+    constexpr std::int64_t patience = 30;  // passes
+    if (status_.estimated_gap < 0.999 * best_gap_) {
+      best_gap_ = status_.estimated_gap;
+      best_pass_ = status_.passes;
+    }
+    return status_.passes <= best_pass_ + patience;
+  }
+
+  // Whether rounding is all that is left: changes of 1e-15 of the variables' size, whose squares
+  // are summed up here.
+  bool exhausted() const { return movement_ <= 1e-30 * std::abs(status_.dual); }
 
   void visit(std::int32_t i) {
     Example& x = examples_[i];
@@ -196,7 +229,6 @@ class Descent {
       }
       if (changed) keep_block(x.block);
     }
-    changes_ += changed;
     // Single entries of W cost more than those of a contiguous row.
     const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(weights_.classes());
     if (shrinking_) x.rest.visited(changed, entered, few);
@@ -292,6 +324,7 @@ class Descent {
       gain += change * set_.error[j];
     }
     if (!changed) return false;
+    movement_ += q * squares;
     status_.dual += gain - q / 2 * (squares + (coupled ? total * total : 0));
     for (std::size_t j = 0; j < set_.size(); ++j) {
       set_.error[j] -= q * (change_[j] + (coupled ? total : 0));
@@ -373,7 +406,7 @@ class Descent {
     const double found = status_.relative_gap();
     status_.optimal = found <= tolerance_;
     if (status_.optimal) return;
-    status_.stuck = status_.passes > 0 && changes_ == 0 && shortcuts_ == 0;
+    status_.stuck = status_.passes > 0 && shortcuts_ == 0 && exhausted();
     trigger_ = found > 0 ? std::clamp(0.9 * status_.estimated_gap / found, 0.1, 1.0) : 1.0;
     const double share = tolerance_ * status_.primal / static_cast<double>(order_.size());
     for (const std::int32_t i : order_)
@@ -389,9 +422,12 @@ class Descent {
   std::vector<Example> examples_;
   std::vector<std::int32_t> order_;
   std::size_t position_ = 0, check_position_ = 0;
-  std::int64_t changes_ = 0, shortcuts_ = 0;  // in this pass
+  std::int64_t shortcuts_ = 0;  // rests and narrow visits in this pass
+  double movement_ = 0;         // of the variables in this pass
   bool checking_ = false, checked_ = false;
   double losses_ = 0, worst_ = 0, trigger_ = 1;
+  double best_gap_ = infinity;
+  std::int64_t best_pass_ = 0;
   LinearStatus status_;
 
   Row row_;  // scratch from here on

@@ -19,6 +19,7 @@ class Rest {
     --rest_;
     return true;
   }
+  bool will_rest() const { return rest_ > 0; }
   bool narrow() const { return narrow_ > 0; }
 
   // narrow_pays: whether the classes are many enough for a narrow visit to cost less.

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "wide.hpp"
+
 namespace softmargin {
 
 struct Row {
@@ -39,7 +41,17 @@ class RowReader {
     out.add(features - 1, constant_);
   }
 
+  // Asks for the memory of a row that will be read soon.
+  virtual void expect(std::int32_t row) const = 0;
+
   const std::int32_t count, features;
+
+ protected:
+  static void expect(const void* start, std::ptrdiff_t bytes) {
+    constexpr std::ptrdiff_t line = 64, most = 8 * line;  // the rest follows by itself
+    for (std::ptrdiff_t b = 0; b < bytes && b < most; b += line)
+      prefetch(static_cast<const char*>(start) + b);
+  }
 
  private:
   virtual void entries(std::int32_t row, Row& out) const = 0;
@@ -56,6 +68,10 @@ class DenseRows final : public RowReader {
         data_(data),
         row_stride_(row_stride),
         width_(features) {}
+
+  void expect(std::int32_t row) const override {
+    RowReader::expect(data_ + row * row_stride_, width_ * sizeof(Value));
+  }
 
  private:
   void entries(std::int32_t row, Row& out) const override {
@@ -74,6 +90,12 @@ class CsrRows final : public RowReader {
   CsrRows(const Value* values, const Offset* indices, const Offset* starts, std::int32_t count,
           std::int32_t features, double constant)
       : RowReader(count, features, constant), values_(values), indices_(indices), starts_(starts) {}
+
+  void expect(std::int32_t row) const override {
+    const std::ptrdiff_t size = starts_[row + 1] - starts_[row];
+    RowReader::expect(values_ + starts_[row], size * sizeof(Value));
+    RowReader::expect(indices_ + starts_[row], size * sizeof(Offset));
+  }
 
  private:
   void entries(std::int32_t row, Row& out) const override {

@@ -12,44 +12,48 @@
 
 namespace softmargin {
 
-// out[c] = sum over entries e of value[e] * W[feature[e], c], four features at a time.
+// out[c] += x a[c] + y b[c] + z c[c] + w d[c]: four rows of W for one load and store of `out`.
 template <class Real>
-SOFTMARGIN_INLINE void multiply_row(const Real* SOFTMARGIN_RESTRICT W, std::ptrdiff_t classes,
+SOFTMARGIN_INLINE void add_four(Real* SOFTMARGIN_RESTRICT out, const Real* SOFTMARGIN_RESTRICT a,
+                                const Real* SOFTMARGIN_RESTRICT b,
+                                const Real* SOFTMARGIN_RESTRICT c,
+                                const Real* SOFTMARGIN_RESTRICT d, const double* value,
+                                std::ptrdiff_t width) {
+  const Real x = static_cast<Real>(value[0]), y = static_cast<Real>(value[1]);
+  const Real z = static_cast<Real>(value[2]), w = static_cast<Real>(value[3]);
+  for (std::ptrdiff_t i = 0; i < width; ++i)
+    out[i] += (x * a[i] + y * b[i]) + (z * c[i] + w * d[i]);
+}
+
+template <class Real>
+SOFTMARGIN_INLINE void add_one(Real* SOFTMARGIN_RESTRICT out, const Real* SOFTMARGIN_RESTRICT a,
+                               Real x, std::ptrdiff_t width) {
+  for (std::ptrdiff_t i = 0; i < width; ++i) out[i] += x * a[i];
+}
+
+// out[c] = sum over entries e of value[e] * W[feature[e], c].
+template <class Real>
+SOFTMARGIN_INLINE void multiply_row(const Real* W, std::ptrdiff_t classes,
                                     const std::int32_t* feature, const double* value,
-                                    std::size_t size, Real* SOFTMARGIN_RESTRICT out) {
+                                    std::size_t size, Real* out) {
   constexpr std::ptrdiff_t block = 2048;  // of `out`, to stay in the nearest cache
   for (std::ptrdiff_t start = 0; start < classes; start += block) {
     const std::ptrdiff_t width = std::min(block, classes - start);
-    Real* SOFTMARGIN_RESTRICT o = out + start;
+    Real* o = out + start;
+    const auto row = [&](std::size_t e) { return W + feature[e] * classes + start; };
     std::fill(o, o + width, Real(0));
     std::size_t e = 0;
-    for (; e + 4 <= size; e += 4) {
-      const Real* a = W + feature[e] * classes + start;
-      const Real* b = W + feature[e + 1] * classes + start;
-      const Real* c = W + feature[e + 2] * classes + start;
-      const Real* d = W + feature[e + 3] * classes + start;
-      const Real x = static_cast<Real>(value[e]), y = static_cast<Real>(value[e + 1]);
-      const Real z = static_cast<Real>(value[e + 2]), w = static_cast<Real>(value[e + 3]);
-      for (std::ptrdiff_t i = 0; i < width; ++i)
-        o[i] += (x * a[i] + y * b[i]) + (z * c[i] + w * d[i]);
-    }
-    for (; e < size; ++e) {
-      const Real* a = W + feature[e] * classes + start;
-      const Real x = static_cast<Real>(value[e]);
-      for (std::ptrdiff_t i = 0; i < width; ++i) o[i] += x * a[i];
-    }
+    for (; e + 4 <= size; e += 4)
+      add_four(o, row(e), row(e + 1), row(e + 2), row(e + 3), value + e, width);
+    for (; e < size; ++e) add_one(o, row(e), static_cast<Real>(value[e]), width);
   }
 }
 
 template <class Real>
-SOFTMARGIN_INLINE void add_outer(Real* SOFTMARGIN_RESTRICT W, std::ptrdiff_t classes,
-                                 const std::int32_t* feature, const double* value, std::size_t size,
-                                 const Real* SOFTMARGIN_RESTRICT change) {
-  for (std::size_t e = 0; e < size; ++e) {
-    Real* w = W + feature[e] * classes;
-    const Real x = static_cast<Real>(value[e]);
-    for (std::ptrdiff_t c = 0; c < classes; ++c) w[c] += x * change[c];
-  }
+SOFTMARGIN_INLINE void add_outer(Real* W, std::ptrdiff_t classes, const std::int32_t* feature,
+                                 const double* value, std::size_t size, const Real* change) {
+  for (std::size_t e = 0; e < size; ++e)
+    add_one(W + feature[e] * classes, change, static_cast<Real>(value[e]), classes);
 }
 
 // The classes c with low < score[c] <= high, in order; returns how many.

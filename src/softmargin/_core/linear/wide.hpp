@@ -7,7 +7,11 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && \
     !defined(__SANITIZE_ADDRESS__)
-#define SOFTMARGIN_WIDE [[gnu::target_clones("arch=haswell", "default")]]
+#if __GNUC__ >= 12
+#define SOFTMARGIN_WIDE [[gnu::target_clones("arch=x86-64-v3", "default")]]
+#else
+#define SOFTMARGIN_WIDE [[gnu::target_clones("avx2", "default")]]
+#endif
 #else
 #define SOFTMARGIN_WIDE
 #endif
@@ -19,3 +23,14 @@
 #define SOFTMARGIN_INLINE inline
 #define SOFTMARGIN_RESTRICT __restrict
 #endif
+
+namespace softmargin {
+
+// Asks for a cache line that will be read soon; never faults.
+inline void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
+}  // namespace softmargin
