@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from numbers import Integral, Real
+from threading import Event
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -45,6 +51,8 @@ class Problem:
     columns: int
     machine: str
     constant: float
+    first: int = 0
+    """Where this problem's columns stand in the whole, if it was split."""
 
     def rows(self) -> Any:
         reader = _core.linear.Rows
@@ -52,6 +60,32 @@ class Problem:
             return reader.dense(self.X, self.constant)
         X = self.X
         return reader.csr(X.data, X.indices, X.indptr, X.shape[1], self.constant)
+
+    def split(self, count: int) -> list[Problem]:
+        """Up to `count` problems with some of the columns each, where columns are separate."""
+        edges = np.linspace(0, self.columns, min(count, self.columns) + 1).astype(int)
+        if len(edges) == 2:
+            return [self]
+        return [
+            replace(
+                self,
+                column=np.where((self.column >= a) & (self.column < b), self.column - a, -1).astype(
+                    np.int32
+                ),
+                columns=int(b - a),
+                first=int(a),
+            )
+            for a, b in pairwise(edges)
+        ]
+
+    def select(self, dual: Any) -> Any:
+        """Of the dual variables of all columns, those of this problem's."""
+        if dual is None:
+            return None
+        starts, column, beta = dual
+        mine = (column >= self.first) & (column < self.first + self.columns)
+        before = np.concatenate([[0], np.cumsum(mine)])
+        return before[starts], (column[mine] - self.first).astype(np.int32), beta[mine]
 
 
 class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
@@ -92,6 +126,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         classes.  They are scaled to the new C.
     random_state : int, RandomState instance or None, default=None
         For the order of the examples in each pass.
+    n_jobs : int or None, default=None
+        Threads, for ``multi_class="ovr"`` only, which share out the classes; -1 for all
+        processors.  The result depends on the seed and, within `tol`, on the number of threads.
     verbose : bool or int, default=False
         Print a line of progress now and then.
 
@@ -127,6 +164,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         "precision": [StrOptions({"float64", "float32"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -144,6 +182,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         precision: str = "float64",
         warm_start: bool = False,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
         self.multi_class = multi_class
@@ -157,6 +196,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         self.precision = precision
         self.warm_start = warm_start
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -221,39 +261,56 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
     def _descend(self, problem: Problem, start: Any) -> tuple[Array, Any]:
         """Runs the solver in slices; returns W and the dual variables."""
         began = time.perf_counter()
+        parts = problem.split(self._threads())
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        solved = _side_by_side(
+            [partial(self._descend_part, part, start, seed, began) for part in parts]
+        )
+        solutions = [solution for solution, _, _ in solved]
+        self.solution_ = _combine(solutions, time.perf_counter() - began)
+        self.n_iter_ = self.solution_.iterations
+        weights = solved[0][1] if len(solved) == 1 else np.hstack([W for _, W, _ in solved])
+        return weights, _merge([dual for _, _, dual in solved], parts) if self.warm_start else None
+
+    def _descend_part(
+        self, problem: Problem, start: Any, seed: int, began: float, stop: Event
+    ) -> tuple[Solution, Array, Any]:
         rows = problem.rows()
+        start = problem.select(start)
         passes = 0
         if self.precision == "float32":
-            solver = self._solver(rows, problem, np.float32, start)
-            passes = self._run(solver, self.max_iter, began)
+            solver = self._solver(rows, problem, np.float32, start, seed)
+            passes = self._run(solver, self.max_iter, began, stop)
             start = solver.dual_variables()
             del solver
-        solver = self._solver(rows, problem, np.float64, start)
-        self._run(solver, self.max_iter - passes, began)
+        solver = self._solver(rows, problem, np.float64, start, seed)
+        self._run(solver, self.max_iter - passes, began, stop)
         status = solver.finish()
-        reason = (
-            StopReason.CONVERGED
-            if status.optimal
-            else StopReason.NO_PROGRESS
-            if status.stuck
-            else StopReason.MAX_ITER
-        )
-        self.n_iter_ = passes + status.passes
-        self.solution_ = Solution(
+        solution = Solution(
             dual_objective=status.dual,
             primal_objective=status.primal,
             kkt_violation=status.violation,
-            iterations=self.n_iter_,
+            iterations=passes + status.passes,
             kernel_rows=0,
             kernel_evaluations=0,
             cache_hits=0,
             seconds=time.perf_counter() - began,
-            stop_reason=reason,
+            stop_reason=_stop_reason(status),
             working_set="one example",
         )
-        return solver.take_weights(), solver.dual_variables() if self.warm_start else None
+        return solution, solver.take_weights(), solver.dual_variables() if self.warm_start else None
 
-    def _solver(self, rows: Any, problem: Problem, dtype: Any, start: Any) -> Any:
+    def _threads(self) -> int:
+        if self.n_jobs in (None, 1):
+            return 1
+        if self.multi_class != "ovr":
+            raise ValueError(
+                f"n_jobs={self.n_jobs} needs multi_class='ovr', whose classes are separate"
+                f" problems; the descent of {self.multi_class!r} is sequential. Use n_jobs=None."
+            )
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _solver(self, rows: Any, problem: Problem, dtype: Any, start: Any, seed: int) -> Any:
         single = dtype == np.float32
         solver_type = _core.linear.SolverFloat32 if single else _core.linear.SolverFloat64
         solver = solver_type(
@@ -265,16 +322,16 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             "newton",
             max(float(self.tol), FLOAT32_GAP) if single else float(self.tol),
             bool(self.shrinking),
-            int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            seed,
         )
         if start is not None:
             solver.start_from(*start)
         return solver
 
-    def _run(self, solver: Any, limit: int, began: float) -> int:
+    def _run(self, solver: Any, limit: int, began: float, stop: Event) -> int:
         """Runs until done, out of passes, or without progress; returns the passes it took."""
         status = solver.run(0, 0.0)
-        while not status.optimal and not status.stuck and status.passes < limit:
+        while not (status.optimal or status.stuck or stop.is_set()) and status.passes < limit:
             status = solver.run(limit - status.passes, SLICE_SECONDS)
             if self.verbose:
                 _print_status(status, time.perf_counter() - began)
@@ -327,6 +384,44 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def _side_by_side(tasks: list[Callable[[Event], Any]]) -> list[Any]:
+    """The results of the tasks, each in its own thread.  A single task stays in this one; and if
+    this thread is interrupted, the others are told."""
+    stop = Event()
+    if len(tasks) == 1:
+        return [tasks[0](stop)]
+    with ThreadPoolExecutor(len(tasks)) as threads:
+        running = [threads.submit(task, stop) for task in tasks]
+        try:
+            return [future.result() for future in running]
+        except BaseException:
+            stop.set()
+            raise
+
+
+def _stop_reason(status: Any) -> StopReason:
+    if status.optimal:
+        return StopReason.CONVERGED
+    return StopReason.NO_PROGRESS if status.stuck else StopReason.MAX_ITER
+
+
+def _combine(solutions: list[Solution], seconds: float) -> Solution:
+    """One certificate for parts that ran side by side: each pass of each is a pass of all."""
+    passes = max(solution.iterations for solution in solutions)
+    return replace(Solution.combine(solutions), iterations=passes, seconds=seconds, problems=())
+
+
+def _merge(duals: list[Any], parts: list[Problem]) -> Any:
+    """The dual variables of all columns from those of the parts, example by example."""
+    count = len(duals[0][0]) - 1
+    example = np.concatenate([np.repeat(np.arange(count), np.diff(dual[0])) for dual in duals])
+    column = np.concatenate([dual[1] + part.first for dual, part in zip(duals, parts, strict=True)])
+    order = np.lexsort((column, example))
+    beta = np.concatenate([dual[2] for dual in duals])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(example, minlength=count))])
+    return starts, column[order].astype(np.int32), beta[order]
 
 
 def _print_status(status: Any, seconds: float) -> None:

@@ -228,6 +228,8 @@ class Descent {
         for (std::size_t j = before; j < set_.size(); ++j) entered |= set_.b[j] > 0;
       }
       if (changed) keep_block(x.block);
+    } else {
+      x.gap = 0;
     }
     // Single entries of W cost more than those of a contiguous row.
     const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(weights_.classes());
@@ -306,7 +308,7 @@ class Descent {
   }
 
   // From the answer, in units of scores, to beta and W. Whether anything moved.
-  bool take_step(Example& x) {
+  bool take_step(const Example& x) {
     const double q = x.squared_norm, C = x.upper, U = q * C;
     const bool coupled = subproblem_->coupled();
     double total = 0, squares = 0, gain = 0;
@@ -326,12 +328,6 @@ class Descent {
     if (!changed) return false;
     movement_ += q * squares;
     status_.dual += gain - q / 2 * (squares + (coupled ? total * total : 0));
-    for (std::size_t j = 0; j < set_.size(); ++j) {
-      set_.error[j] -= q * (change_[j] + (coupled ? total : 0));
-      set_.beta[j] = set_.b[j];
-    }
-    // Half way: later steps of other examples open the gap that this one has just closed.
-    x.gap = (x.gap + gap(x)) / 2;
     move_weights(x.label);
     return true;
   }
