@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise
 from numbers import Integral, Real
-from threading import Event
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context
@@ -25,8 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from softmargin import _core
-from softmargin.solution import Solution, StopReason
+from softmargin.descent import Problem, Settings, descend
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -35,57 +26,7 @@ from softmargin.validation import (
     unchanged_on_error,
 )
 
-SLICE_SECONDS = 0.05
-FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
-
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What the core needs to know: the examples, their columns of W, their C, and the machine."""
-
-    X: Any
-    column: NDArray[np.int32]
-    upper: Array
-    columns: int
-    machine: str
-    constant: float
-    first: int = 0
-    """Where this problem's columns stand in the whole, if it was split."""
-
-    def rows(self) -> Any:
-        reader = _core.linear.Rows
-        if not sp.issparse(self.X):
-            return reader.dense(self.X, self.constant)
-        X = self.X
-        return reader.csr(X.data, X.indices, X.indptr, X.shape[1], self.constant)
-
-    def split(self, count: int) -> list[Problem]:
-        """Up to `count` problems with some of the columns each, where columns are separate."""
-        edges = np.linspace(0, self.columns, min(count, self.columns) + 1).astype(int)
-        if len(edges) == 2:
-            return [self]
-        return [
-            replace(
-                self,
-                column=np.where((self.column >= a) & (self.column < b), self.column - a, -1).astype(
-                    np.int32
-                ),
-                columns=int(b - a),
-                first=int(a),
-            )
-            for a, b in pairwise(edges)
-        ]
-
-    def select(self, dual: Any) -> Any:
-        """Of the dual variables of all columns, those of this problem's."""
-        if dual is None:
-            return None
-        starts, column, beta = dual
-        mine = (column >= self.first) & (column < self.first + self.columns)
-        before = np.concatenate([[0], np.cumsum(mine)])
-        return before[starts], (column[mine] - self.first).astype(np.int32), beta[mine]
 
 
 class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
@@ -223,11 +164,12 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         """
         with unchanged_on_error(self):
             problem = self._problem(X, y, sample_weight)
-            start = self._start(problem)
-            weights, dual = self._descend(problem, start)
-            self._keep(weights)
+            result = descend(problem, self._start(problem), self._settings())
+            self.solution_ = result.solution
+            self.n_iter_ = result.solution.iterations
+            self._keep(result.weights)
             if self.warm_start:
-                self._dual = self._relative(dual, problem)
+                self._dual = self._relative(result.dual(), problem)
             self._warn_unless_converged()
         return self
 
@@ -258,48 +200,6 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
         )
 
-    def _descend(self, problem: Problem, start: Any) -> tuple[Array, Any]:
-        """Runs the solver in slices; returns W and the dual variables."""
-        began = time.perf_counter()
-        parts = problem.split(self._threads())
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        solved = _side_by_side(
-            [partial(self._descend_part, part, start, seed, began) for part in parts]
-        )
-        solutions = [solution for solution, _, _ in solved]
-        self.solution_ = _combine(solutions, time.perf_counter() - began)
-        self.n_iter_ = self.solution_.iterations
-        weights = solved[0][1] if len(solved) == 1 else np.hstack([W for _, W, _ in solved])
-        return weights, _merge([dual for _, _, dual in solved], parts) if self.warm_start else None
-
-    def _descend_part(
-        self, problem: Problem, start: Any, seed: int, began: float, stop: Event
-    ) -> tuple[Solution, Array, Any]:
-        rows = problem.rows()
-        start = problem.select(start)
-        passes = 0
-        if self.precision == "float32":
-            solver = self._solver(rows, problem, np.float32, start, seed)
-            passes = self._run(solver, self.max_iter, began, stop)
-            start = solver.dual_variables()
-            del solver
-        solver = self._solver(rows, problem, np.float64, start, seed)
-        self._run(solver, self.max_iter - passes, began, stop)
-        status = solver.finish()
-        solution = Solution(
-            dual_objective=status.dual,
-            primal_objective=status.primal,
-            kkt_violation=status.violation,
-            iterations=passes + status.passes,
-            kernel_rows=0,
-            kernel_evaluations=0,
-            cache_hits=0,
-            seconds=time.perf_counter() - began,
-            stop_reason=_stop_reason(status),
-            working_set="one example",
-        )
-        return solution, solver.take_weights(), solver.dual_variables() if self.warm_start else None
-
     def _threads(self) -> int:
         if self.n_jobs in (None, 1):
             return 1
@@ -310,32 +210,16 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             )
         return int(effective_n_jobs(self.n_jobs))
 
-    def _solver(self, rows: Any, problem: Problem, dtype: Any, start: Any, seed: int) -> Any:
-        single = dtype == np.float32
-        solver_type = _core.linear.SolverFloat32 if single else _core.linear.SolverFloat64
-        solver = solver_type(
-            rows,
-            problem.column,
-            problem.upper,
-            problem.columns,
-            problem.machine,
-            "newton",
-            max(float(self.tol), FLOAT32_GAP) if single else float(self.tol),
-            bool(self.shrinking),
-            seed,
+    def _settings(self) -> Settings:
+        return Settings(
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            shrinking=bool(self.shrinking),
+            precision=self.precision,
+            threads=self._threads(),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            report=_print_status if self.verbose else None,
         )
-        if start is not None:
-            solver.start_from(*start)
-        return solver
-
-    def _run(self, solver: Any, limit: int, began: float, stop: Event) -> int:
-        """Runs until done, out of passes, or without progress; returns the passes it took."""
-        status = solver.run(0, 0.0)
-        while not (status.optimal or status.stuck or stop.is_set()) and status.passes < limit:
-            status = solver.run(limit - status.passes, SLICE_SECONDS)
-            if self.verbose:
-                _print_status(status, time.perf_counter() - began)
-        return int(status.passes)
 
     def _keep(self, weights: Array) -> None:
         """Sets the fitted attributes from W, features x classes, without a copy where possible."""
@@ -384,44 +268,6 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             ConvergenceWarning,
             stacklevel=4,
         )
-
-
-def _side_by_side(tasks: list[Callable[[Event], Any]]) -> list[Any]:
-    """The results of the tasks, each in its own thread.  A single task stays in this one; and if
-    this thread is interrupted, the others are told."""
-    stop = Event()
-    if len(tasks) == 1:
-        return [tasks[0](stop)]
-    with ThreadPoolExecutor(len(tasks)) as threads:
-        running = [threads.submit(task, stop) for task in tasks]
-        try:
-            return [future.result() for future in running]
-        except BaseException:
-            stop.set()
-            raise
-
-
-def _stop_reason(status: Any) -> StopReason:
-    if status.optimal:
-        return StopReason.CONVERGED
-    return StopReason.NO_PROGRESS if status.stuck else StopReason.MAX_ITER
-
-
-def _combine(solutions: list[Solution], seconds: float) -> Solution:
-    """One certificate for parts that ran side by side: each pass of each is a pass of all."""
-    passes = max(solution.iterations for solution in solutions)
-    return replace(Solution.combine(solutions), iterations=passes, seconds=seconds, problems=())
-
-
-def _merge(duals: list[Any], parts: list[Problem]) -> Any:
-    """The dual variables of all columns from those of the parts, example by example."""
-    count = len(duals[0][0]) - 1
-    example = np.concatenate([np.repeat(np.arange(count), np.diff(dual[0])) for dual in duals])
-    column = np.concatenate([dual[1] + part.first for dual, part in zip(duals, parts, strict=True)])
-    order = np.lexsort((column, example))
-    beta = np.concatenate([dual[2] for dual in duals])
-    starts = np.concatenate([[0], np.cumsum(np.bincount(example, minlength=count))])
-    return starts, column[order].astype(np.int32), beta[order]
 
 
 def _print_status(status: Any, seconds: float) -> None:
