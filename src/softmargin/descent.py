@@ -103,7 +103,9 @@ def descend(problem: Problem, start: Dual | None, settings: Settings) -> Result:
     """Solves the problem; `start` holds dual variables to start from."""
     began = time.perf_counter()
     parts = problem.split(settings.threads)
-    results = _side_by_side([partial(_descend_part, part, start, settings) for part in parts])
+    results: list[Result] = _side_by_side(
+        [partial(_descend_part, part, start, settings) for part in parts]
+    )
     if len(results) == 1:
         return results[0]
     return Result(

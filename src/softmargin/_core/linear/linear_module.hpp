@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <chrono>
+#include <ctime>
 #include <string>
 #include <tuple>
 
@@ -77,6 +78,17 @@ inline double time_subproblem(nb::ndarray<const double, nb::ndim<2>, nb::c_conti
   }
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   return sum == sum ? spent.count() : -1;  // the sum must not be optimised away
+}
+
+// Bytes per second at which an array is summed, again and again: the speed limit of reading W.
+template <class Real>
+double read_bandwidth(Array<Real> array, int repetitions) {
+  double sum = 0;
+  const auto begin = std::clock();
+  for (int r = 0; r < repetitions; ++r) sum += sum_of(array.data(), array.size());
+  const double spent = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  const double bytes = static_cast<double>(array.size()) * sizeof(Real) * repetitions;
+  return sum == sum ? bytes / spent : -1;  // the sum must not be optimised away
 }
 
 template <class Real>
@@ -201,6 +213,8 @@ inline void bind_linear(nb::module_ m) {
   m.def("solve_subproblem", &solve_subproblem, "v"_a, "C"_a, "machine"_a, "method"_a, "start"_a);
   m.def("compare_subproblems", &compare_subproblems, "cases"_a, "max_size"_a, "seed"_a,
         nb::call_guard<nb::gil_scoped_release>());
+  m.def("read_bandwidth", &read_bandwidth<float>, "array"_a.noconvert(), "repetitions"_a);
+  m.def("read_bandwidth", &read_bandwidth<double>, "array"_a.noconvert(), "repetitions"_a);
   m.def("time_subproblem", &time_subproblem, "v"_a, "C"_a, "method"_a, "starts"_a);
 }
 
