@@ -1,5 +1,6 @@
 """Figure 2: the time to a duality gap of delta times the first one, relative to the greedy
-solver's, over data sets (the larger ones only when named by --data), C in 2^-6 ... 2^3 and delta.  Below 1 is faster than greedy."""
+solver's, over data sets (the larger ones only when named by --data), C in 2^-6 ... 2^3 and delta.
+Below 1 is faster than greedy."""
 
 from __future__ import annotations
 

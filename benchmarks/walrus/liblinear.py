@@ -1,6 +1,7 @@
 """Our Crammer-Singer against LIBLINEAR's (scikit-learn's LinearSVC), no intercept, C = 1, CPU
-seconds, least of three runs in turn.  LIBLINEAR is given the largest tolerance of the list at
-which its primal value is within 1e-3 of the optimum; ours stops at a relative gap of 1e-3."""
+seconds, least of three runs in turn.  Ours stops at a relative gap of 1e-3.  LIBLINEAR runs at
+scikit-learn's default tolerance, and at the largest tolerance of the list at which its primal value
+is within 1e-3 of the optimum (which nobody knows beforehand: it has no gap to stop on)."""
 
 from __future__ import annotations
 
@@ -41,21 +42,24 @@ def row(name: str) -> list[object]:
     data = ALL[name]()
     optimum = timed_fit(data, machine="crammer_singer", tol=1e-6)[1].primal
     tol = next(t for t in TOLERANCES if liblinear(data, t)[1] <= 1.001 * optimum)
-    ours, theirs = [], []
+    ours, theirs, by_default = [], [], []
     for _ in range(3):
         spent, status, fit = timed_fit(data, machine="crammer_singer")
         ours.append(spent)
         spent, value, peer = liblinear(data, tol)
         theirs.append(spent)
+        by_default.append(liblinear(data, 1e-4)[0])
     predicted = peer.classes_[np.asarray(data.X_test @ fit.take_weights()).argmax(axis=1)]
     accuracies = float((predicted == data.y_test).mean()), peer.score(data.X_test, data.y_test)
     return [
-        *(name, data.classes, tol, min(theirs), min(ours), min(theirs) / min(ours)),
+        *(name, data.classes, min(ours), min(by_default), min(by_default) / min(ours)),
+        *(tol, min(theirs), min(theirs) / min(ours)),
         *(f"{value / optimum - 1:.1e}", f"{status.primal / optimum - 1:.1e}"),
         *(f"{100 * accuracy:.2f}" for accuracy in accuracies),
     ]
 
 
-header = ["data", "k", "LIBLINEAR tol", "LIBLINEAR (s)", "softmargin (s)", "ratio"]
-header += ["primal above optimum: LIBLINEAR", "softmargin", "test %: softmargin", "LIBLINEAR"]
+header = ["data", "k", "softmargin (s)", "LIBLINEAR, default tol (s)", "ratio"]
+header += ["loosest tol", "LIBLINEAR at it (s)", "ratio", "primal above optimum: LIBLINEAR"]
+header += ["softmargin", "test %: softmargin", "LIBLINEAR"]
 print_table(header, (row(name) for name in options.data))

@@ -57,6 +57,27 @@ SOFTMARGIN_WIDE static Parts parts_at(const double* v, std::int64_t size, double
   return total;
 }
 
+// Small sets are the rule late in training; the lanes would cost more than they save.
+inline double largest_of(const double* v, std::int64_t size) {
+  if (size >= 2 * lanes) return largest(v, size);
+  double best = -std::numeric_limits<double>::infinity();
+  for (std::int64_t i = 0; i < size; ++i) best = v[i] > best ? v[i] : best;
+  return best;
+}
+
+inline Parts parts_of(const double* v, std::int64_t size, double C, double g) {
+  if (size >= 2 * lanes) return parts_at(v, size, C, g);
+  Parts total{0, 0, 0};
+  for (std::int64_t i = 0; i < size; ++i) {
+    const double rest = v[i] - g;
+    const bool in = (rest > 0) & (rest < C);
+    total.sum += in ? v[i] : 0.0;
+    total.inside += in;
+    total.above += rest >= C;
+  }
+  return total;
+}
+
 class WestonWatkinsRoot {
  public:
   WestonWatkinsRoot(const double* v, std::int64_t size, double C, double v_max)
@@ -66,7 +87,7 @@ class WestonWatkinsRoot {
   double high() const { return std::min(v_max_, static_cast<double>(size_) * C_); }
 
   Piece piece(double g) const {
-    const Parts parts = parts_at(v_, size_, C_, g);
+    const Parts parts = parts_of(v_, size_, C_, g);
     const double at_bound = parts.above > 0 ? C_ * parts.above : 0;  // C may be infinite
     return {(at_bound + parts.sum) / (parts.inside + 1), static_cast<std::int64_t>(parts.inside),
             static_cast<std::int64_t>(parts.above)};
@@ -80,7 +101,7 @@ class WestonWatkinsRoot {
 
 inline double newton_threshold(const double* v, std::int64_t size, double C, double start,
                                int& passes) {
-  const double v_max = largest(v, size);
+  const double v_max = largest_of(v, size);
   if (!(v_max > 0)) return 0;
   return bracketed_newton(WestonWatkinsRoot(v, size, C, v_max), start, passes);
 }
