@@ -500,6 +500,8 @@ def test_the_core_checks_what_it_is_given():
     options = (5, "weston_watkins", "newton", 1e-3, True, 0)
     with pytest.raises(ValueError, match="do not fit"):
         _core.linear.SolverFloat64(rows, y[1:].astype(np.int32), np.ones(len(y)), *options)
+    with pytest.raises(ValueError, match="rows of X must be contiguous"):
+        _core.linear.Rows.dense(np.asfortranarray(X), 0.0)
     with pytest.raises(ValueError, match="unknown machine"):
         _core.linear.SolverFloat64(
             rows, y.astype(np.int32), np.ones(len(y)), 5, "ovr", "sorted", 1e-3, True, 0

@@ -148,6 +148,8 @@ void bind_dense(nb::class_<RowReader>& reader) {
   reader.def_static(
       "dense",
       [](nb::ndarray<const Value, nb::ndim<2>, nb::device::cpu> X, double constant) -> RowReader* {
+        if (X.shape(1) > 1 && X.stride(1) != 1)
+          throw std::invalid_argument("the rows of X must be contiguous");
         return new DenseRows<Value>(X.data(), static_cast<std::int32_t>(X.shape(0)),
                                     static_cast<std::int32_t>(X.shape(1)), X.stride(0), constant);
       },
