@@ -7,7 +7,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <chrono>
 #include <ctime>
 #include <string>
 #include <tuple>
@@ -54,7 +53,7 @@ inline std::tuple<nb::ndarray<nb::numpy, double>, int> solve_subproblem(Array<do
   return {own(std::move(b), {v.size()}), passes};
 }
 
-// Seconds for the thresholds of all rows of v, without the cost of calls from Python.
+// CPU seconds for the thresholds of all rows of v, without the cost of calls from Python.
 inline double time_subproblem(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> v, double C,
                               const std::string& method, Array<double> starts) {
   const auto size = static_cast<std::int64_t>(v.shape(1));
@@ -63,7 +62,7 @@ inline double time_subproblem(nb::ndarray<const double, nb::ndim<2>, nb::c_conti
   std::vector<double> b(v.shape(1));
   double sum = 0;
   int passes = 0;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = std::clock();
   for (std::size_t r = 0; r < v.shape(0); ++r) {
     const double* row = v.data() + r * v.shape(1);
     if (method == "newton") {
@@ -76,8 +75,8 @@ inline double time_subproblem(nb::ndarray<const double, nb::ndim<2>, nb::c_conti
       sum += b[0];
     }
   }
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  return sum == sum ? spent.count() : -1;  // the sum must not be optimised away
+  const double spent = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  return sum == sum ? spent : -1;  // the sum must not be optimised away
 }
 
 // Bytes per second at which an array is summed, again and again: the speed limit of reading W.
