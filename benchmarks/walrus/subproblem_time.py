@@ -1,6 +1,6 @@
 """Time of one sub-problem against the number of classes, general QP solvers beside it (Tables 8
-and 9 of the paper's appendix ask the same), in CPU microseconds.  v is normal with mean 0.5, C = 1; "warm" starts
-from the solution of a problem that differs by 1 %."""
+and 9 of the paper's appendix ask the same), in CPU microseconds.  v is normal with mean 0.5, C = 1;
+"warm" starts from the solution of a problem that differs by 1 %."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "rests.hpp"
+
 namespace softmargin {
 
 struct Entry {
@@ -14,6 +16,15 @@ struct Entry {
 };
 
 using Block = std::vector<Entry>;
+
+// What the descent keeps about one example, together in memory because a visit needs all of it.
+struct Example {
+  double squared_norm = 0, upper = 0;  // |x|^2 and C_i
+  double gap = 0;                      // its share of the duality gap, as of its last visit
+  std::int32_t label = 0;
+  Rest rest;
+  Block block;
+};
 
 // What a visit considers of a block: the classes that are not zero before it or may not be after
 // it. There is room for all classes; the first `size` places are in use.
