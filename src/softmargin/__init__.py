@@ -5,19 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin.classification import SVC, NuSVC
+    from softmargin.linear import LinearSVC
     from softmargin.novelty import OneClassSVM
     from softmargin.regression import SVR, NuSVR
     from softmargin.solution import Solution, StopReason
 
 __version__ = "0.1.0"
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "Solution", "StopReason"]
+__all__ = ["SVC", "SVR", "LinearSVC", "NuSVC", "NuSVR", "OneClassSVM", "Solution", "StopReason"]
 
 _HOMES = {
     "SVC": "classification",
     "NuSVC": "classification",
     "SVR": "regression",
     "NuSVR": "regression",
+    "LinearSVC": "linear",
     "OneClassSVM": "novelty",
     "Solution": "solution",
     "StopReason": "solution",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -14,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -28,6 +27,7 @@ from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.solution import Solution
 from softmargin.training import Settings, run_all, train
+from softmargin.validation import for_core
 from softmargin.working_sets import BY_NAME, WorkingSet
 
 Array = NDArray[np.float64]
@@ -86,17 +86,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     # --- fitting -----------------------------------------------------------------------------
 
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """A fit that fails leaves the estimator as it was."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     def _validate_examples(self, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
         """X as the core takes it, without a copy where its type already fits; and y."""
         if sp.issparse(X) and self.kernel == "precomputed":
@@ -117,25 +106,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
                 "Precomputed matrix must be a square matrix."
                 f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
-        return _for_core(X), y
-
-    def _weights(self, sample_weight: Any, count: int) -> Array:
-        """One weight per example; an example of weight zero (or less) is absent."""
-        if sample_weight is None:
-            return np.ones(count)
-        if isinstance(sample_weight, Real):
-            sample_weight = np.full(count, sample_weight)
-        weight: Array = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-        )
-        if weight.shape != (count,):
-            raise ValueError(
-                f"sample_weight has the shape {weight.shape}, but there are {count} samples: it must"
-                f" be of shape ({count},), one weight for each."
-            )
-        if not (weight > 0).any():
-            raise ValueError("Invalid input - all samples have zero or negative weights.")
-        return np.maximum(weight, 0.0)
+        return for_core(X), y
 
     def _make_kernel(self, X: Any, weight: Array) -> Kernel:
         if callable(self.kernel):
@@ -264,7 +235,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         if self._sparse and not sp.issparse(X):
             X = sp.csr_matrix(X)
-        return _for_core(X)
+        return for_core(X)
 
     def _checked_expansion(self) -> tuple[Array, list[int]]:
         """Coefficients and group starts, after checking that the fitted attributes still fit
@@ -316,17 +287,6 @@ def _indexable(X: Any) -> Any:
         array = np.asarray(X) if len(X) and np.ndim(X[0]) == 1 else None
         return array if array is not None and array.dtype.kind in "fiub" else list(X)
     return X
-
-
-def _for_core(X: Any) -> Any:
-    """Rows contiguous in memory; CSR valid and without repeated indices."""
-    if sp.issparse(X):
-        X.check_format(full_check=True)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
-    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
 def _variance(X: Any, weight: Array) -> float:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from softmargin.formulations import OneClass
 from softmargin.machine import Array, KernelMachine
+from softmargin.validation import sample_weights, unchanged_on_error
 from softmargin.working_sets import WorkingSet
 
 
@@ -92,9 +93,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         -------
         self : object
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             X, _ = self._validate_examples(X, None, numeric_target=False)
-            weight = self._weights(sample_weight, _num_samples(X))
+            weight = sample_weights(sample_weight, _num_samples(X))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
             (model,) = self._solve(X, weight, [(ids, OneClass(weight[ids], self.nu))])
             used = model.coef != 0

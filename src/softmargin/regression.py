@@ -16,6 +16,7 @@ from softmargin.formulations import (
     NuSupportVectorRegression,
 )
 from softmargin.machine import Array, KernelMachine
+from softmargin.validation import sample_weights, unchanged_on_error
 from softmargin.working_sets import WorkingSet
 
 
@@ -43,12 +44,12 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         -------
         self : object
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             X, y = self._validate_examples(X, y, numeric_target=True)
             target = column_or_1d(y, warn=True).astype(np.float64)
             if not np.isfinite(target).all():
                 raise ValueError("Input y contains NaN or infinity.")
-            weight = self._weights(sample_weight, len(target))
+            weight = sample_weights(sample_weight, len(target))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
             (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
             used = model.coef != 0

@@ -20,5 +20,6 @@ _module: Any = importlib.import_module(f"softmargin._core._{BUILD}")
 
 float32: Any = _module.float32
 float64: Any = _module.float64
+linear: Any = _module.linear
 Outcome: Any = _module.Outcome
 Status: Any = _module.Status

@@ -9,6 +9,7 @@
 
 #include "decision.hpp"
 #include "decomposition.hpp"
+#include "linear/linear_module.hpp"
 #include "selection/maximum_gain.hpp"
 
 namespace nb = nanobind;
@@ -274,4 +275,5 @@ SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
       .def_ro("active", &Status::active);
   bind<float>(m.def_submodule("float32"));
   bind<double>(m.def_submodule("float64"));
+  linear::bind_linear(m.def_submodule("linear"));
 }
