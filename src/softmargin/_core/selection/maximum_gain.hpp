@@ -86,7 +86,7 @@ class MaximumGain final : public Rule<Rows> {
       const Gain gain = best_partner(dual, variable, row, rows.diagonal());
       if (gain.gain > best.gain) best = gain;
     }
-    return {best.pair, best.step, !hybrid_ && best.gain == 0};
+    return {best.pair, std::max(best.pair.violation, 0.0), best.step, !hybrid_ && best.gain == 0};
   }
 
   // The variable that is new to the working set comes last: with one row it is the one to keep.
@@ -117,12 +117,14 @@ class MaximumGain final : public Rule<Rows> {
   }
 
   bool all_in_corner(const Dual& dual, const std::vector<Variable>& variables) const {
-    return std::all_of(variables.begin(), variables.end(), [&](Variable v) {
-      const Part& part = dual.parts[v.part];
-      const Index k = v.position;
-      const double margin = eta_ * (part.upper[k] - part.lower[k]);
-      return part.beta[k] - part.lower[k] <= margin || part.upper[k] - part.beta[k] <= margin;
-    });
+    return std::all_of(variables.begin(), variables.end(),
+                       [&](Variable v) { return in_corner(dual.parts[v.part], v.position); });
+  }
+
+  // Without an upper bound there is no size of the box to measure by: then exactly at a bound.
+  bool in_corner(const Part& part, Index k) const {
+    const double box = part.upper[k] - part.lower[k], margin = box < infinity ? eta_ * box : 0;
+    return part.beta[k] - part.lower[k] <= margin || part.upper[k] - part.beta[k] <= margin;
   }
 
   static std::vector<Variable> all_cached(const Dual& dual, Rows& rows) {

@@ -9,7 +9,8 @@ namespace softmargin {
 
 inline Selection most_violating_pair(const Dual& dual) {
   const Extremes worst = most_violating(dual);
-  return {{worst.up, worst.down, worst.violation()}, worst.violation()};
+  const double violation = worst.violation();
+  return {{worst.up, worst.down, violation}, violation, violation};
 }
 
 template <class Rows>
