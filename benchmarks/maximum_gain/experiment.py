@@ -19,11 +19,13 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from tqdm import tqdm
 
-from softmargin import SVC
+from softmargin._core import Outcome
+from softmargin.formulations import CSupportVectorClassification
+from softmargin.kernels import BUILT_IN, CORES
 from softmargin.working_sets import WorkingSet
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from data import Array, load, standardised  # noqa: E402
+from data import Array, load, standardised
 
 TOLERANCE = 1e-3
 CACHE_MEGABYTES = 40
@@ -88,10 +90,24 @@ class Run:
     """f of the returned coefficients, with kernel values in float64."""
     support: float
     bounded: float
+    rule_stop: float
+    """Iterations when the rule's own stopping quantity first fired."""
 
     @classmethod
     def median(cls, runs: list["Run"]) -> "Run":
         return cls(*np.median([list(vars(run).values()) for run in runs], axis=0))
+
+
+def make_solver(
+    rows: Any, y: Array, C: float, rule: WorkingSet, shrinking: bool, megabytes: float
+) -> Any:
+    """The core's solver. Rows are float32, as LIBSVM's, so that a budget holds as many of them."""
+    dual = CSupportVectorClassification(y, np.full(len(y), C)).dual()
+    parts = [(part.start, part.lower, part.upper, part.offset) for part in dual.parts]
+    ids = np.arange(len(y), dtype=np.int32)
+    threads = int(os.environ.get("SOFTMARGIN_JOBS", "1"))
+    options = (rule.name, *rule.options(), TOLERANCE, shrinking, int(megabytes * 2**20), threads)
+    return CORES["float32"].Solver(rows, ids, dual.p, parts, dual.separate, *options)
 
 
 def fit(
@@ -102,37 +118,31 @@ def fit(
     examples: int | None = None,
     shrinking: bool = True,
     cache_megabytes: float = CACHE_MEGABYTES,
-    tol: float = TOLERANCE,
 ) -> Run:
-    """One fit. Rows are float32, as LIBSVM's, so that a budget holds as many of them."""
     X, y = problem.load(order, examples)
-    machine = SVC(
-        C=problem.C,
-        gamma=problem.gamma,
-        tol=tol,
-        working_set=working_set,
-        shrinking=shrinking,
-        cache_size=cache_megabytes,
-        precision="float32",
-        n_jobs=int(os.environ.get("SOFTMARGIN_JOBS", "1")),
-    )
+    ids = np.arange(len(y), dtype=np.int32)
+    rows, _ = BUILT_IN["rbf"](problem.gamma, 0.0, 1).training(X)("float32", ids)
     begin = time.process_time()
-    machine.fit(X, y)
-    seconds, solution = time.process_time() - begin, machine.solution_
-    coef = np.abs(machine.dual_coef_[0])
+    solver = make_solver(rows, y, problem.C, working_set, shrinking, cache_megabytes)
+    status = solver.run(2**62, 1e9)
+    seconds = time.process_time() - begin
+    if status.outcome != Outcome.optimal:
+        raise SystemExit(f"{problem.name}, order {order}, {working_set}: {status.outcome}")
+    beta = solver.beta(0)
     return Run(
-        iterations=solution.iterations,
-        kernel_rows=solution.kernel_rows,
-        kernel_values=solution.kernel_evaluations / 1e6,
+        iterations=status.iterations,
+        kernel_rows=status.kernel_rows,
+        kernel_values=status.kernel_evaluations / 1e6,
         seconds=seconds,
-        objective=objective(machine, problem.gamma),
-        support=len(coef),
-        bounded=int((coef == problem.C).sum()),
+        objective=objective(X, beta, problem.gamma),
+        support=int((beta != 0).sum()),
+        bounded=int((np.abs(beta) == problem.C).sum()),
+        rule_stop=status.rule_stop,
     )
 
 
-def objective(machine: SVC, gamma: float) -> float:
-    coef, vectors, quadratic = machine.dual_coef_[0], machine.support_vectors_, 0.0
+def objective(X: Array, beta: Array, gamma: float) -> float:
+    coef, vectors, quadratic = beta[beta != 0], X[beta != 0], 0.0
     for start in range(0, len(coef), 1000):
         block = slice(start, start + 1000)
         quadratic += coef[block] @ (rbf_kernel(vectors[block], vectors, gamma=gamma) @ coef)
@@ -201,9 +211,10 @@ def markdown(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def heading(args: argparse.Namespace, *columns: str) -> None:
+def heading(args: argparse.Namespace, *columns: str, cache: bool = True) -> None:
     size = f"{args.examples} examples" if args.examples else "all examples"
-    print(f"Median of {args.orders} orders, {size}, {args.cache:g} MB for kernel rows.\n")
+    budget = f", {args.cache:g} MB for kernel rows" if cache else ""
+    print(f"Median of {args.orders} orders, {size}{budget}.\n")
     print(markdown(*columns), markdown(*["---"] * len(columns)), sep="\n", flush=True)
 
 

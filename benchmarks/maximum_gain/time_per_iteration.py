@@ -9,28 +9,16 @@ for comparison.
 """
 
 import time
-from typing import Any
 
 import numpy as np
-from experiment import MNIST, arguments, markdown, progress
+from experiment import MNIST, arguments, make_solver, markdown, progress
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin import formulations
 from softmargin.kernels import CORES
-from softmargin.working_sets import HybridMaximumGain, MostViolatingPair, SecondOrder, WorkingSet
+from softmargin.working_sets import HybridMaximumGain, MostViolatingPair, SecondOrder
 
 RULES = (SecondOrder(), HybridMaximumGain(), MostViolatingPair())
 ITERATIONS = 200  # of one turn
-
-
-def make_solver(K: Any, y: Any, rule: WorkingSet) -> Any:
-    dual = formulations.CSupportVectorClassification(y, np.full(len(y), MNIST.C)).dual()
-    parts = [(part.start, part.lower, part.upper, part.offset) for part in dual.parts]
-    core, ids = CORES["float32"], np.arange(len(y), dtype=np.int32)
-    rows = core.Rows.precomputed(K)
-    return core.Solver(
-        rows, ids, dual.p, parts, False, rule.name, *rule.options(), 1e-3, False, 2**40, 1
-    )
 
 
 def main() -> None:
@@ -41,7 +29,8 @@ def main() -> None:
     turns = 10 if args.quick else 60
     X, y = MNIST.load(0, n)
     K = rbf_kernel(X, gamma=MNIST.gamma).astype(np.float32)
-    solvers = [make_solver(K, y, rule) for rule in RULES]
+    rows = CORES["float32"].Rows.precomputed(K)
+    solvers = [make_solver(rows, y, MNIST.C, rule, False, 2**20) for rule in RULES]
     for solver in solvers:
         solver.run(2000, 1e9)  # the rows that are needed most are then cached
     seconds = np.empty((turns, len(RULES)))
