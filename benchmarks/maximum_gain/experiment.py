@@ -42,7 +42,7 @@ def connect4() -> tuple[Array, Array]:
     X, y = load("connect4")
     X, y = np.array([0.0, -1.0, 1.0])[X.astype(int)][y != 0], y[y != 0]
     half = np.random.default_rng(0).permutation(len(y))[:30_555]
-    return X[half], np.where(y[half] > 0, 1.0, -1.0)
+    return X[half], np.where(y[half] == 2, 1.0, -1.0)
 
 
 def mnist() -> tuple[Array, Array]:

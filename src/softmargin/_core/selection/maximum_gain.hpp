@@ -55,7 +55,7 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
                                          std::min(own_fall, upper[k] - beta[k]));
         scores[k] = step * (std::abs(slope) - 0.5 * curvature * step);
       }
-    });
+    }, 0, 1e-9);
     if (!(found.score > result.gain)) continue;
     const Index k = found.position;
     const Variable partner{s, k};
@@ -82,12 +82,17 @@ class MaximumGain final : public Rule<Rows> {
     if (gain_rows_ == GainRows::cached) candidates = all_cached(dual, rows);
 
     Gain best;
+    Variable fixed;
     for (const Variable& variable : candidates) {
       const auto* row = gain_rows_ == GainRows::cached ? rows.held(variable.position, dual.active)
                                                        : rows.row(variable.position, dual.active);
       const Gain gain = best_partner(dual, variable, row, rows.diagonal());
-      if (gain.gain > best.gain) best = gain;
+      if (gain.gain > best.gain) best = gain, fixed = variable;
     }
+    if (const Selection start = start_of_a_class(dual); start.violation > best.pair.violation)
+      return start;
+    // A use, so that the partner's row does not push it out of a small cache.
+    if (best.gain > 0) rows.row(fixed.position, dual.active);
     return {best.pair, std::max(best.pair.violation, 0.0), best.step, !hybrid_ && best.gain == 0};
   }
 
@@ -106,6 +111,17 @@ class MaximumGain final : public Rule<Rows> {
     Index example;
     bool operator==(const Known&) const = default;
   };
+
+  // The most violating pair of a class that has no previous working set yet, where steps stay
+  // within a class.
+  Selection start_of_a_class(const Dual& dual) const {
+    Extremes worst;
+    for (int s = 0; dual.separate && s < static_cast<int>(dual.parts.size()); ++s)
+      if (previous_[s].empty())
+        if (const Extremes found = extremes(dual, s); found.violation() > 0) worst = found;
+    const double violation = worst.violation();
+    return {{worst.up, worst.down, violation}, violation, violation};
+  }
 
   // What is active of the previous working set: of each class, where steps stay within a class.
   std::vector<Variable> previous(const Dual& dual, const Rows& rows) const {
