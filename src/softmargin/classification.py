@@ -67,7 +67,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                 raise ValueError(
                     f"The number of classes has to be greater than one; got {len(classes)} class"
                 )
-            weight = self._weights(X, sample_weight, len(labels))
+            weight = self._weights(sample_weight, len(labels))
             self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=labels)
             if not (np.isfinite(self.class_weight_) & (self.class_weight_ > 0)).all():
                 raise ValueError(
@@ -76,6 +76,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                 )
             self.classes_ = classes
             self._fit_pairs(X, codes, weight)
+            self._warn_unless_converged()
         return self
 
     def _fit_pairs(self, X: Any, codes: NDArray[np.intp], sample_weight: Array) -> None:

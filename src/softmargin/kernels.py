@@ -53,9 +53,13 @@ class FunctionOfProducts:
 
         return source
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
-        """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v)."""
-        core = _core.float64
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
+        """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v).
+
+        Kernel values are computed in the precision of X, the sums in float64."""
+        core = CORES["float32" if X.dtype == np.float32 else "float64"]
         centre = self._centre(vectors)
         sums: Array = core.expansion(
             self._examples(X, core, centre),
@@ -66,6 +70,7 @@ class FunctionOfProducts:
             self.degree,
             np.ascontiguousarray(coef, dtype=np.float64),
             starts,
+            threads,
         )
         return sums
 
@@ -114,7 +119,9 @@ class Precomputed:
         matrix = np.asarray(X)
         return lambda precision, ids: (CORES[precision].Rows.precomputed(matrix), ids)
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
         return _grouped_product(X, coef, starts)
 
 
@@ -138,7 +145,9 @@ class Function:
 
         return source
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
         count, batch = _num_samples(X), max(1, 2**22 // max(coef.shape[1], 1))
         blocks = [
             _grouped_product(

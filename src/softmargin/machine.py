@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -120,12 +119,20 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         return _for_core(X), y
 
-    def _weights(self, X: Any, sample_weight: Any, count: int) -> Array:
+    def _weights(self, sample_weight: Any, count: int) -> Array:
         """One weight per example; an example of weight zero (or less) is absent."""
         if sample_weight is None:
             return np.ones(count)
-        reference = X if hasattr(X, "shape") else np.empty((count, 0))
-        weight: Array = _check_sample_weight(sample_weight, reference, dtype=np.float64)
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(count, sample_weight)
+        weight: Array = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
+        if weight.shape != (count,):
+            raise ValueError(
+                f"sample_weight has the shape {weight.shape}, but there are {count} samples: it must"
+                f" be of shape ({count},), one weight for each."
+            )
         if not (weight > 0).any():
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         return np.maximum(weight, 0.0)
@@ -178,10 +185,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         self.solution_ = Solution.combine(solutions)
         self.fit_status_ = int(not self.solution_.converged)
         self._n_iter = np.array([solution.iterations for solution in solutions])
-        self._warn_unless_converged()
         return [model for model, _ in solved]
 
     def _warn_unless_converged(self) -> None:
+        """To be called by ``fit`` itself, so that the warning points to the caller of ``fit``."""
         solution = self.solution_
         if solution.converged:
             return
@@ -236,7 +243,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             X, vectors = X[:, self.support_], None
         else:
             vectors = self.support_vectors_
-        return self._fitted_kernel().expand(X, vectors, coef, starts)
+        threads = planning.threads(self.n_jobs)
+        return self._fitted_kernel().expand(X, vectors, coef, starts, threads)
 
     def _fitted_kernel(self) -> Kernel:
         if callable(self.kernel):

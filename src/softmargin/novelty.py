@@ -94,7 +94,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         """
         with self._unchanged_on_error():
             X, _ = self._validate_examples(X, None, numeric_target=False)
-            weight = self._weights(X, sample_weight, _num_samples(X))
+            weight = self._weights(sample_weight, _num_samples(X))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
             (model,) = self._solve(X, weight, [(ids, OneClass(weight[ids], self.nu))])
             used = model.coef != 0
@@ -103,6 +103,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
             self.intercept_ = np.array([model.intercept])
             self.offset_ = -self.intercept_
             self.n_iter_ = int(self._n_iter[0])
+            self._warn_unless_converged()
         return self
 
     def decision_function(self, X: Any) -> Array:

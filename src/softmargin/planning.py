@@ -15,6 +15,9 @@ from softmargin.working_sets import BY_NAME, Block, SecondOrder, WorkingSet
 SMALL = 1500
 """Up to so many examples a problem is small: all of its kernel matrix is soon at hand."""
 
+LARGE = 20_000
+"""From so many examples on, larger blocks save more rounds than their own problems cost."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -33,7 +36,8 @@ def plan(working_set: str | WorkingSet, precision: str, n: int, kernel: Kernel) 
         if n <= SMALL:
             rule, reason = SecondOrder(), f"{n} examples: single pairs on rows that all stay cached"
         else:
-            rule, reason = Block(), f"{n} examples: kernel rows in batches"
+            size = 512 if n < LARGE else 1024
+            rule, reason = Block(size), f"{n} examples: kernel rows in batches, blocks of {size}"
     else:
         rule = BY_NAME[working_set] if isinstance(working_set, str) else working_set
     if precision == "auto":

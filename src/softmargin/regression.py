@@ -48,7 +48,7 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
             target = column_or_1d(y, warn=True).astype(np.float64)
             if not np.isfinite(target).all():
                 raise ValueError("Input y contains NaN or infinity.")
-            weight = self._weights(X, sample_weight, len(target))
+            weight = self._weights(sample_weight, len(target))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
             (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
             used = model.coef != 0
@@ -56,6 +56,7 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
             self._keep(X, ids[used], n_support, model.coef[None, used])
             self.intercept_ = np.array([model.intercept])
             self.n_iter_ = int(self._n_iter[0])
+            self._warn_unless_converged()
         return self
 
     def predict(self, X: Any) -> Array:

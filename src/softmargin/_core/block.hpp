@@ -157,6 +157,7 @@ class Block {
   static Dual restrict(const Dual& dual, const std::vector<Index>& positions) {
     Dual inner;
     inner.separate = dual.separate;
+    inner.slack = dual.slack;
     inner.active = static_cast<Index>(positions.size());
     inner.parts.resize(dual.parts.size());
     for (std::size_t s = 0; s < dual.parts.size(); ++s)

@@ -100,6 +100,9 @@ class Decomposition {
       if (const double beta = dual_.total_beta(k); beta != 0)
         positions.push_back(k), coefficients.push_back(beta);
     matrix_.accumulate(positions, coefficients, 0, dual_.size(), dual_.gradient.data());
+    double largest = 0;
+    for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
+    dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
     if (shrinking_) shrinking_->start(dual_, matrix_);
     status_.objective = dual_.objective();
     started_ = true;

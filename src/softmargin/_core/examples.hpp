@@ -18,6 +18,7 @@ namespace softmargin {
 template <class Real>
 struct Batch {
   Index size = 0;
+  bool in_order = false;       // add up the products of a single row in the order of larger batches
   std::vector<Real> values;    // dense: packed left panels; CSR: present features x size
   std::vector<Index> slot;     // CSR: feature -> its row of `values`, -1 where the batch has zeros
   std::vector<Index> present;  // CSR: the features that have a slot
@@ -65,7 +66,11 @@ class DenseExamples final : public Examples<Real> {
   void multiply(const Batch<Real>& batch, const Index* columns, Index size, Real* out,
                 std::ptrdiff_t stride, std::vector<Real>& scratch) const override {
     if (batch.size == 1) {
-      for (Index c = 0; c < size; ++c) out[c] = product(columns[c], batch.values.data());
+      const Real* b = batch.values.data();
+      if (batch.in_order)
+        products_in_order(columns, size, b, out);
+      else
+        for (Index c = 0; c < size; ++c) out[c] = product(columns[c], b);
       return;
     }
     constexpr Index tile = 8 * Panel<Real>::right;
@@ -96,11 +101,11 @@ class DenseExamples final : public Examples<Real> {
   // Converts, centres and packs rows in panels of `width`; what is left of the last is zero.
   template <int width>
   void pack(const Index* rows, Index size, Real* out) const {
-    constexpr Index depth = 64;
+    constexpr Index strip = 64;
     for (Index first = 0; first < size; first += width, out += width * this->features) {
       const Index count = std::min<Index>(width, size - first);
-      for (Index start = 0; start < this->features; start += depth) {
-        const Index end = std::min(this->features, start + depth);
+      for (Index start = 0; start < this->features; start += strip) {
+        const Index end = std::min(this->features, start + strip);
         for (Index r = 0; r < width; ++r) {
           const Value* x = example(rows[first + std::min(r, count - 1)]);
           const Real scale = r < count;
@@ -123,6 +128,24 @@ class DenseExamples final : public Examples<Real> {
     for (; f < features; ++f) sum += static_cast<Real>(x[f] - centre_[f]) * b[f];
     for (int l = 0; l < lanes; ++l) sum += sums[l];
     return sum;
+  }
+
+  // Several examples side by side, because one after the other would wait for every addition.
+  void products_in_order(const Index* columns, Index size, const Real* b, Real* out) const {
+    constexpr Index side = 8;
+    for (Index c = 0; c < size; c += side) {
+      const Value* x[side];
+      for (Index s = 0; s < side; ++s) x[s] = example(columns[std::min(c + s, size - 1)]);
+      Real totals[side] = {};
+      for (Index first = 0; first < this->features; first += depth) {
+        Real sums[side] = {};
+        for (Index f = first; f < std::min(first + depth, this->features); ++f)
+          for (Index s = 0; s < side; ++s)
+            sums[s] = multiply_add(static_cast<Real>(x[s][f] - centre_[f]), b[f], sums[s]);
+        for (Index s = 0; s < side; ++s) totals[s] += sums[s];
+      }
+      std::copy_n(totals, std::min(side, size - c), out + c);
+    }
   }
 
   const Value* data_;

@@ -183,24 +183,23 @@ void bind_csr(nb::class_<Examples<Real>>& examples) {
 }
 
 template <class Real>
-nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points, const Examples<Real>& vectors,
-                                       const std::string& function, double gamma, double coef0,
-                                       int degree,
-                                       nb::ndarray<const Real, nb::ndim<2>, nb::c_contig> coef,
-                                       const std::vector<Index>& group_starts) {
-  const std::size_t groups = group_starts.size() - 1, outputs = coef.shape(0);
-  if (coef.shape(1) != static_cast<std::size_t>(vectors.count) || group_starts.front() != 0 ||
-      group_starts.back() != vectors.count || points.features != vectors.features)
+nb::ndarray<nb::numpy, double> expansion(
+    const Examples<Real>& points, const Examples<Real>& vectors, const std::string& function,
+    double gamma, double coef0, int degree,
+    nb::ndarray<const double, nb::ndim<2>, nb::c_contig> coefficients,
+    const std::vector<Index>& group_starts, int threads) {
+  const std::size_t groups = group_starts.size() - 1, outputs = coefficients.shape(0);
+  if (coefficients.shape(1) != static_cast<std::size_t>(vectors.count) ||
+      group_starts.front() != 0 || group_starts.back() != vectors.count ||
+      !std::is_sorted(group_starts.begin(), group_starts.end()) ||
+      points.features != vectors.features)
     throw std::invalid_argument("points, vectors, coefficients and groups do not fit together");
-  std::vector<Real> sums(points.count * groups * outputs, Real(0));
+  std::vector<double> sums(points.count * groups * outputs, 0.0);
   {
     nb::gil_scoped_release release;
-    Expansion<Real>{vectors,
-                    {kernel_function(function), gamma, coef0, degree},
-                    group_starts,
-                    coef.data(),
-                    static_cast<Index>(outputs)}
-        .evaluate(points, 0, points.count, sums.data());
+    Expansion<Real>(vectors, {kernel_function(function), gamma, coef0, degree}, group_starts,
+                    coefficients.data(), static_cast<Index>(outputs))
+        .evaluate(points, threads, sums.data());
   }
   return to_numpy(std::move(sums), {static_cast<std::size_t>(points.count), groups, outputs});
 }
@@ -249,7 +248,7 @@ void bind(nb::module_ m) {
       .def("beta", &Solver<Real>::beta, "part"_a);
 
   m.def("expansion", &expansion<Real>, "points"_a, "vectors"_a, "function"_a, "gamma"_a, "coef0"_a,
-        "degree"_a, "coefficients"_a, "group_starts"_a);
+        "degree"_a, "coefficients"_a, "group_starts"_a, "threads"_a);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -81,12 +82,24 @@ void multiply_panels(Index features, const Real* left, const Real* right, bool a
   }
 }
 
+// a b + c, rounded as in multiply_panels.
+template <class Real>
+Real multiply_add(Real a, Real b, Real c) {
+#if defined(__FMA__)
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// Features multiplied at a time, so that a right panel stays in the L1 cache.
+constexpr Index depth = 256;
+
 // out[r * stride + c] = <left row r, right row c>, for packed left and right rows.
 template <class Real>
 void multiply_packed(Index left_rows, Index right_rows, Index features, const Real* left,
                      const Real* right, Real* out, std::ptrdiff_t stride) {
   using P = Panel<Real>;
-  constexpr Index depth = 256;  // features at a time, so that a right panel stays in the L1 cache
   for (Index first = 0; first == 0 || first < features; first += depth) {
     const Index length = std::min(depth, features - first);
     for (Index j = 0; j < right_rows; j += P::right) {
@@ -109,21 +122,6 @@ void multiply_packed(Index left_rows, Index right_rows, Index features, const Re
       }
     }
   }
-}
-
-// Sum of a[k] b[k], in `16` interleaved sums.
-template <class A, class B>
-auto dot(const A* a, const B* b, Index size) {
-  using Real = decltype(*a * *b);
-  constexpr int lanes = 16;
-  Real sums[lanes] = {};
-  Index k = 0;
-  for (; k + lanes <= size; k += lanes)
-    for (int l = 0; l < lanes; ++l) sums[l] += a[k + l] * b[k + l];
-  Real sum = 0;
-  for (; k < size; ++k) sum += a[k] * b[k];
-  for (int l = 0; l < lanes; ++l) sum += sums[l];
-  return sum;
 }
 
 }  // namespace softmargin

@@ -42,20 +42,23 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
     if (dual.separate && s != fixed.part) continue;
     const Part& part = dual.parts[s];
     const double level = dual.value(fixed) + part.offset;
-    const Best found = argmax(dual.active, [&, level, own, own_rise, own_fall](
-                                               Index start, Index count, double* scores) {
-      const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
-      const double *lower = &part.lower[start], *upper = &part.upper[start];
-      const double* other = diagonal + start;
-      const Real* products = row + start;
-      for (Index k = 0; k < count; ++k) {
-        const double slope = level + gradient[k];
-        const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
-        const double step = clipped_step(slope, curvature, std::min(own_rise, beta[k] - lower[k]),
-                                         std::min(own_fall, upper[k] - beta[k]));
-        scores[k] = step * (std::abs(slope) - 0.5 * curvature * step);
-      }
-    }, 0, 1e-9);
+    const Best found = argmax(
+        dual.active,
+        [&, level, own, own_rise, own_fall](Index start, Index count, double* scores) {
+          const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
+          const double *lower = &part.lower[start], *upper = &part.upper[start];
+          const double* other = diagonal + start;
+          const Real* products = row + start;
+          for (Index k = 0; k < count; ++k) {
+            const double slope = level + gradient[k];
+            const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
+            const double step =
+                clipped_step(slope, curvature, std::min(own_rise, beta[k] - lower[k]),
+                             std::min(own_fall, upper[k] - beta[k]));
+            scores[k] = step * (std::abs(slope) - 0.5 * curvature * step);
+          }
+        },
+        0, 1e-9);
     if (!(found.score > result.gain)) continue;
     const Index k = found.position;
     const Variable partner{s, k};

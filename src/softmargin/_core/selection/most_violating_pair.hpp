@@ -10,7 +10,10 @@ namespace softmargin {
 inline Selection most_violating_pair(const Dual& dual) {
   const Extremes worst = most_violating(dual);
   const double violation = worst.violation();
-  return {{worst.up, worst.down, violation}, violation, violation};
+  Selection selection{{worst.up, worst.down, violation}, violation, violation};
+  if (worst.up.position >= 0 && worst.down.position >= 0)
+    selection.pair.violation = dual.value(worst.up) - dual.value(worst.down);
+  return selection;
 }
 
 template <class Rows>
