@@ -41,16 +41,17 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != fixed.part) continue;
     const Part& part = dual.parts[s];
-    const double level = dual.value(fixed) + part.offset;
+    // Written such that the slope of a variable with itself is exactly zero.
+    const double value = dual.value(fixed), offset = part.offset;
     const Best found = argmax(
         dual.active,
-        [&, level, own, own_rise, own_fall](Index start, Index count, double* scores) {
+        [&, value, offset, own, own_rise, own_fall](Index start, Index count, double* scores) {
           const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
           const double *lower = &part.lower[start], *upper = &part.upper[start];
           const double* other = diagonal + start;
           const Real* products = row + start;
           for (Index k = 0; k < count; ++k) {
-            const double slope = level + gradient[k];
+            const double slope = value + (gradient[k] + offset);
             const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
             const double step =
                 clipped_step(slope, curvature, std::min(own_rise, beta[k] - lower[k]),
@@ -62,7 +63,7 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
     if (!(found.score > result.gain)) continue;
     const Index k = found.position;
     const Variable partner{s, k};
-    const double slope = level + dual.gradient[k];
+    const double slope = value - dual.value(partner);
     const double curvature = own + diagonal[k] - 2 * static_cast<double>(row[k]);
     result.gain = found.score;
     result.step = clipped_step(slope, curvature, std::min(own_rise, part.beta[k] - part.lower[k]),
