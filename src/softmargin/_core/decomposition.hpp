@@ -55,7 +55,8 @@ class Decomposition {
         until_shrink_(period_) {
     // A block works on all rows of its size at a time: reordering them pays only for much less
     // work.
-    if (shrink) shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
+    if (shrink && !(block_ && block_->covers(dual_)))
+      shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
     // A pair, and of each class the previous one, or all of the block.
     matrix_.keep_last(block_ ? block_->size() + 2 : 6);
   }
@@ -63,9 +64,9 @@ class Decomposition {
   Status run(std::int64_t max_iterations, double max_seconds) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
-    const std::int64_t last = status_.iterations + max_iterations;
+    last_ = status_.iterations + max_iterations;
     if (!started_) start();
-    while (status_.iterations < last && status_.outcome == Outcome::running) {
+    while (status_.iterations < last_ && status_.outcome == Outcome::running) {
       iterate();
       if (Clock::now() >= end) break;
     }
@@ -174,7 +175,8 @@ class Decomposition {
   }
 
   void step_block(double violation) {
-    const BlockResult result = block_->step(dual_, matrix_, violation, tolerance_);
+    const BlockResult result =
+        block_->step(dual_, matrix_, violation, tolerance_, last_ - status_.iterations);
     count(result.iterations, result.gain, result.moved);
   }
 
@@ -214,8 +216,8 @@ class Decomposition {
   std::unique_ptr<Shrinking<Real>> shrinking_;
   const double tolerance_;
   const std::int64_t period_;
-  std::int64_t until_shrink_;
-  std::int64_t closer_ = 0, lower_ = 0;  // when the violation and the objective last improved
+  std::int64_t until_shrink_, last_ = 0;  // last_: the slice ends at so many iterations
+  std::int64_t closer_ = 0, lower_ = 0;   // when the violation and the objective last improved
   double best_violation_ = infinity, best_objective_ = infinity;
   bool started_ = false, near_optimum_ = false;
   Status status_;

@@ -24,7 +24,7 @@ Selection second_order(const Dual& dual, Rows& rows) {
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != worst.up.part) continue;
     const Part& part = dual.parts[s];
-    const double level = worst.highest + part.offset, own = diagonal[i];
+    const double level = dual.value(worst.up) + part.offset, own = diagonal[i];
     const Best found = argmax(
         dual.active,
         [&](Index start, Index count, double* scores) {
@@ -37,6 +37,7 @@ Selection second_order(const Dual& dual, Rows& rows) {
             const double safe = curvature > least_curvature ? curvature : least_curvature;
             scores[k] = violation > 0 ? violation * violation / safe : -infinity;
           }
+          if (s == worst.up.part && i >= start && i < start + count) scores[i - start] = -infinity;
         },
         0, 1e-9);
     if (found.score > best) {
