@@ -64,8 +64,9 @@ class HybridMaximumGain(MaximumGain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.eta < 1:
-            raise ValueError(f"eta={self.eta!r}: use a number in [0, 1).")
+        # From half the box on, all of it would be corner.
+        if not (isinstance(self.eta, (int, float)) and 0 <= self.eta < 0.5):
+            raise ValueError(f"eta={self.eta!r}: use a number in [0, 0.5).")
 
     def options(self) -> tuple[str, float, int]:
         return self.rows, self.eta, 0

@@ -34,6 +34,7 @@ struct Status {
   Outcome outcome = Outcome::running;
   double violation = infinity, objective = 0;
   std::int64_t iterations = 0, kernel_rows = 0, kernel_evaluations = 0, cache_hits = 0;
+  std::int64_t rule_stop = -1;  // iterations when the rule's own stopping quantity first fired
   Index active = 0;
 };
 
@@ -56,7 +57,8 @@ class Decomposition {
     // work.
     if (shrink && !(block_ && block_->covers(dual_)))
       shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
-    if (block_) matrix_.keep_last(block_->size() + 2);
+    // A pair, and of each class the previous one, or all of the block.
+    matrix_.keep_last(block_ ? block_->size() + 2 : 6);
   }
 
   Status run(std::int64_t max_iterations, double max_seconds) {
@@ -113,16 +115,8 @@ class Decomposition {
       shrinking_->shrink(dual_, matrix_);
     }
     Selection selection = select();
-    if (selection.stuck || selection.stop <= tolerance_) {
-      const Selection worst = check_all();
-      status_.violation = worst.stop;
-      if (worst.stop <= tolerance_ || selection.stuck) {
-        status_.outcome = worst.stop <= tolerance_ ? Outcome::optimal : Outcome::stuck;
-        return;
-      }
-      selection = worst;
-    }
-    status_.violation = selection.stop;
+    if ((selection.stuck || selection.stop <= tolerance_) && !replace(selection)) return;
+    status_.violation = selection.violation;
     if (shrinking_ && !block_ && !near_optimum_ && selection.stop <= 10 * tolerance_) {
       near_optimum_ = true;
       if (dual_.active < dual_.size()) {
@@ -133,6 +127,27 @@ class Decomposition {
     }
     block_ ? step_block(selection.stop) : step_pair(selection.pair);
     watch_progress();
+  }
+
+  // The rule sees nothing left to do. Where the optimality conditions see a step, that of the most
+  // violating pair, it takes the place of the selection; else false: no step is taken in this
+  // round.
+  bool replace(Selection& selection) {
+    if (status_.rule_stop < 0) status_.rule_stop = status_.iterations;
+    if (selection.stuck && dual_.active < dual_.size()) {
+      shrinking_->unshrink(dual_, matrix_);  // a variable that comes back may be a partner
+      until_shrink_ = period_;
+      return false;
+    }
+    const Selection worst = check_all();
+    status_.violation = worst.violation;
+    if (worst.stop <= tolerance_) {
+      status_.outcome = Outcome::optimal;
+    } else if (selection.stuck) {
+      status_.outcome = Outcome::stuck;
+    }
+    selection = worst;
+    return status_.outcome == Outcome::running;
   }
 
   // The most violating pair, of all variables if the active ones are optimal among themselves.

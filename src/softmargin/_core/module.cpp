@@ -272,6 +272,7 @@ SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
       .def_ro("kernel_rows", &Status::kernel_rows)
       .def_ro("kernel_evaluations", &Status::kernel_evaluations)
       .def_ro("cache_hits", &Status::cache_hits)
+      .def_ro("rule_stop", &Status::rule_stop)
       .def_ro("active", &Status::active);
   bind<float>(m.def_submodule("float32"));
   bind<double>(m.def_submodule("float64"));

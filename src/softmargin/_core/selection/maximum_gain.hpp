@@ -6,6 +6,8 @@
 // set lie in a corner of their box, where maximum gain alone may get stuck (Theorem 7).
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "most_violating_pair.hpp"
@@ -20,48 +22,52 @@ struct Gain {
   double step = 0;
 };
 
+// The step of a pair: how far from the free optimum the bounds let it go. Of a slope's sign depends
+// which of the two rises; `rise` and `fall` are the rooms of the pair in either case.
+inline double clipped_step(double slope, double curvature, double rise, double fall) {
+  const double free = std::abs(slope) / std::max(curvature, 1e-300);
+  return std::min(free, slope > 0 ? rise : fall);
+}
+
 // The best partner of one variable whose kernel row is given.
 template <class Real>
 Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const double* diagonal) {
   const Part& own_part = dual.parts[fixed.part];
   const Index i = fixed.position;
-  const double value = dual.value(fixed), own = diagonal[i];
-  const double up_room = own_part.upper[i] - own_part.beta[i];
-  const double down_room = own_part.beta[i] - own_part.lower[i];
+  const double own = diagonal[i];
+  const double own_rise = own_part.upper[i] - own_part.beta[i];
+  const double own_fall = own_part.beta[i] - own_part.lower[i];
   Gain result;
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != fixed.part) continue;
     const Part& part = dual.parts[s];
-    const auto step_of = [&](double slope, double curvature, double beta, double lower,
-                             double upper) {
-      const double room = slope > 0 ? beta - lower : upper - beta;
-      const double own_room = slope > 0 ? up_room : down_room;
-      const double limit = room < own_room ? room : own_room;
-      const double size = slope > 0 ? slope : -slope;
-      const double safe = curvature > 1e-300 ? curvature : 1e-300;
-      const double free = size / safe;
-      return free < limit ? free : limit;
-    };
-    const Best found = argmax(dual.active, [&](Index start, Index count, double* scores) {
-      const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
-      const double *lower = &part.lower[start], *upper = &part.upper[start];
-      const double* other = diagonal + start;
-      const Real* products = row + start;
-      for (Index k = 0; k < count; ++k) {
-        const double slope = value + (gradient[k] + part.offset);
-        const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
-        const double step = step_of(slope, curvature, beta[k], lower[k], upper[k]);
-        const double size = slope > 0 ? slope : -slope;
-        scores[k] = step * (size - 0.5 * curvature * step);
-      }
-    });
+    // Written such that the slope of a variable with itself is exactly zero.
+    const double value = dual.value(fixed), offset = part.offset;
+    const Best found = argmax(
+        dual.active,
+        [&, value, offset, own, own_rise, own_fall](Index start, Index count, double* scores) {
+          const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
+          const double *lower = &part.lower[start], *upper = &part.upper[start];
+          const double* other = diagonal + start;
+          const Real* products = row + start;
+          for (Index k = 0; k < count; ++k) {
+            const double slope = value + (gradient[k] + offset);
+            const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
+            const double step =
+                clipped_step(slope, curvature, std::min(own_rise, beta[k] - lower[k]),
+                             std::min(own_fall, upper[k] - beta[k]));
+            scores[k] = step * (std::abs(slope) - 0.5 * curvature * step);
+          }
+        },
+        0, 1e-9);
     if (!(found.score > result.gain)) continue;
     const Index k = found.position;
     const Variable partner{s, k};
     const double slope = value - dual.value(partner);
     const double curvature = own + diagonal[k] - 2 * static_cast<double>(row[k]);
     result.gain = found.score;
-    result.step = step_of(slope, curvature, part.beta[k], part.lower[k], part.upper[k]);
+    result.step = clipped_step(slope, curvature, std::min(own_rise, part.beta[k] - part.lower[k]),
+                               std::min(own_fall, part.upper[k] - part.beta[k]));
     result.pair = slope > 0 ? Pair{fixed, partner, slope} : Pair{partner, fixed, -slope};
   }
   return result;
@@ -80,13 +86,18 @@ class MaximumGain final : public Rule<Rows> {
     if (gain_rows_ == GainRows::cached) candidates = all_cached(dual, rows);
 
     Gain best;
+    Variable fixed;
     for (const Variable& variable : candidates) {
       const auto* row = gain_rows_ == GainRows::cached ? rows.held(variable.position, dual.active)
                                                        : rows.row(variable.position, dual.active);
       const Gain gain = best_partner(dual, variable, row, rows.diagonal());
-      if (gain.gain > best.gain) best = gain;
+      if (gain.gain > best.gain) best = gain, fixed = variable;
     }
-    return {best.pair, best.step, !hybrid_ && best.gain == 0};
+    if (const Selection start = start_of_a_class(dual); start.violation > best.pair.violation)
+      return start;
+    // A use, so that the partner's row does not push it out of a small cache.
+    if (best.gain > 0) rows.row(fixed.position, dual.active);
+    return {best.pair, std::max(best.pair.violation, 0.0), best.step, !hybrid_ && best.gain == 0};
   }
 
   // The variable that is new to the working set comes last: with one row it is the one to keep.
@@ -105,6 +116,17 @@ class MaximumGain final : public Rule<Rows> {
     bool operator==(const Known&) const = default;
   };
 
+  // The most violating pair of a class that has no previous working set yet, where steps stay
+  // within a class.
+  Selection start_of_a_class(const Dual& dual) const {
+    Extremes worst;
+    for (int s = 0; dual.separate && s < static_cast<int>(dual.parts.size()); ++s)
+      if (previous_[s].empty())
+        if (const Extremes found = extremes(dual, s); found.violation() > 0) worst = found;
+    const double violation = worst.violation();
+    return {{worst.up, worst.down, violation}, violation, violation};
+  }
+
   // What is active of the previous working set: of each class, where steps stay within a class.
   std::vector<Variable> previous(const Dual& dual, const Rows& rows) const {
     std::vector<Variable> variables;
@@ -117,12 +139,14 @@ class MaximumGain final : public Rule<Rows> {
   }
 
   bool all_in_corner(const Dual& dual, const std::vector<Variable>& variables) const {
-    return std::all_of(variables.begin(), variables.end(), [&](Variable v) {
-      const Part& part = dual.parts[v.part];
-      const Index k = v.position;
-      const double margin = eta_ * (part.upper[k] - part.lower[k]);
-      return part.beta[k] - part.lower[k] <= margin || part.upper[k] - part.beta[k] <= margin;
-    });
+    return std::all_of(variables.begin(), variables.end(),
+                       [&](Variable v) { return in_corner(dual.parts[v.part], v.position); });
+  }
+
+  // Without an upper bound there is no size of the box to measure by: then exactly at a bound.
+  bool in_corner(const Part& part, Index k) const {
+    const double box = part.upper[k] - part.lower[k], margin = box < infinity ? eta_ * box : 0;
+    return part.beta[k] - part.lower[k] <= margin || part.upper[k] - part.beta[k] <= margin;
   }
 
   static std::vector<Variable> all_cached(const Dual& dual, Rows& rows) {

@@ -8,8 +8,9 @@ namespace softmargin {
 
 struct Selection {
   Pair pair;
-  double stop = 0;     // the rule's own stopping quantity, to be compared with the tolerance
-  bool stuck = false;  // no pair that the rule may select can move
+  double violation = 0;  // of the optimality conditions, as far as the rule has looked
+  double stop = 0;       // the rule's own stopping quantity, to be compared with the tolerance
+  bool stuck = false;    // no pair that the rule may select can move
 };
 
 template <class Rows>

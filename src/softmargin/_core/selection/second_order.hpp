@@ -13,7 +13,8 @@ constexpr double least_curvature = 1e-12;
 template <class Rows>
 Selection second_order(const Dual& dual, Rows& rows) {
   const Extremes worst = most_violating(dual);
-  Selection selection{{worst.up, worst.down, worst.violation()}, worst.violation()};
+  const double violation = worst.violation();
+  Selection selection{{worst.up, worst.down, violation}, violation, violation};
   if (worst.up.position < 0 || worst.down.position < 0) return selection;
 
   const Index i = worst.up.position;
