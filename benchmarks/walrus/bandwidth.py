@@ -1,5 +1,5 @@
 """A pass over k = 1,000 classes, n = 20,000 examples and d = 128 features against its floor: each
-visit reads all of W once, n * d * k numbers, at the bandwidth at which this machine sums an array
+visit reads all of W once, n * d * k numbers, at the bandwidth at which the machine sums an array
 of W's size again and again, measured in turn with the passes.  CPU seconds, no shrinking."""
 
 from __future__ import annotations
