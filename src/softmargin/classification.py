@@ -35,7 +35,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """The problem of two classes, y in {+1, -1}."""
 
     def _check_problems(
-        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: Array
+        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
     ) -> None:
         """Refuses infeasible problems before any kernel work."""
 
@@ -92,13 +92,13 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             ids = np.concatenate([members[i], members[j]])
             y = np.where(codes[ids] == i, 1.0, -1.0)
             problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
-        self._check_problems(problems, self.classes_)
+        self._check_problems(problems, self.classes_.tolist())
         absent = [c for c in range(k) if len(members[c]) == 0]
         if absent:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class."
                 if len(absent) == k - 1
-                else f"All samples of class {self.classes_[absent[0]]!r} have zero weight; remove"
+                else f"All samples of class {self.classes_.tolist()[absent[0]]!r} have zero weight; remove"
                 " the class or give one of its samples a positive weight."
             )
         models = self._solve(X, sample_weight, list(problems.values()))
@@ -320,7 +320,7 @@ class NuSVC(Classifier):
         return NuSupportVectorClassification(y, weight, self.nu)
 
     def _check_problems(
-        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: Array
+        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
     ) -> None:
         for (i, j), (_, problem) in problems.items():
             reason = problem.infeasibility()
