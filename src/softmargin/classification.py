@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -60,6 +60,8 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         with self._unchanged_on_error():
             X, y = self._validate_examples(X, y, numeric_target=False)
             labels = column_or_1d(y, warn=True)
+            if labels.dtype.kind == "f":
+                assert_all_finite(labels, input_name="y")
             check_classification_targets(labels)
             classes, codes = np.unique(labels, return_inverse=True)
             if len(classes) < 2:
@@ -92,14 +94,17 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             ids = np.concatenate([members[i], members[j]])
             y = np.where(codes[ids] == i, 1.0, -1.0)
             problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
-        self._check_problems(problems, self.classes_.tolist())
         absent = [c for c in range(k) if len(members[c]) == 0]
+        if 0 < len(absent) < k - 1:
+            raise ValueError(
+                f"All samples of class {self.classes_.tolist()[absent[0]]!r} have zero weight;"
+                " remove the class or give one of its samples a positive weight."
+            )
+        self._check_problems(problems, self.classes_.tolist())
         if absent:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class."
-                if len(absent) == k - 1
-                else f"All samples of class {self.classes_.tolist()[absent[0]]!r} have zero weight; remove"
-                " the class or give one of its samples a positive weight."
+                " Give a sample of another class a positive weight."
             )
         models = self._solve(X, sample_weight, list(problems.values()))
         coefficients = {
@@ -121,6 +126,11 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """(n_samples,) for two classes, where positive means the second; else one column per
         pair, where positive means the first of the pair."""
         sums = self._expand(X)
+        if len(self.classes_) != max(sums.shape[2] + 1, 2):
+            raise ValueError(
+                f"The internal representation of {type(self).__name__} was altered: classes_ does"
+                " not fit to dual_coef_. Fit it again."
+            )
         if sums.shape[1] == 1:
             values: Array = sums[:, 0, 0] + self.intercept_[0]
             return values
