@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,7 +42,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """The problem of two classes, y in {+1, -1}."""
 
     def _check_problems(
-        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: Array
+        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
     ) -> None:
         """Refuses infeasible problems before any kernel work."""
 
@@ -67,6 +67,8 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         with unchanged_on_error(self):
             X, y = self._validate_examples(X, y, numeric_target=False)
             labels = column_or_1d(y, warn=True)
+            if labels.dtype.kind == "f":
+                assert_all_finite(labels, input_name="y")
             check_classification_targets(labels)
             classes, codes = np.unique(labels, return_inverse=True)
             if len(classes) < 2:
@@ -89,8 +91,11 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             ids = np.concatenate([members[i], members[j]])
             y = np.where(codes[ids] == i, 1.0, -1.0)
             problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
-        self._check_problems(problems, self.classes_)
-        check_classes_present(self.classes_, [len(member) > 0 for member in members])
+        present = [len(member) > 0 for member in members]
+        if sum(present) > 1:
+            check_classes_present(self.classes_, present)
+        self._check_problems(problems, self.classes_.tolist())
+        check_classes_present(self.classes_, present)
         models = self._solve(X, sample_weight, list(problems.values()))
         coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)
@@ -109,6 +114,11 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """(n_samples,) for two classes, where positive means the second; else one column per
         pair, where positive means the first of the pair."""
         sums = self._expand(X)
+        if len(self.classes_) != max(sums.shape[2] + 1, 2):
+            raise ValueError(
+                f"The internal representation of {type(self).__name__} was altered: classes_ does"
+                " not fit to dual_coef_. Fit it again."
+            )
         if sums.shape[1] == 1:
             values: Array = sums[:, 0, 0] + self.intercept_[0]
             return values
@@ -328,7 +338,7 @@ class NuSVC(Classifier):
         return NuSupportVectorClassification(y, weight, self.nu)
 
     def _check_problems(
-        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: Array
+        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
     ) -> None:
         for (i, j), (_, problem) in problems.items():
             reason = problem.infeasibility()

@@ -128,7 +128,7 @@ class NuSupportVectorClassification:
         if not rho > 0:
             raise ValueError(
                 f"nu={self.nu} gives a margin of rho={rho:.3g}: the two classes cannot be told"
-                " apart at this nu. Decrease nu, or choose a kernel that separates them better."
+                " apart at this nu. Increase nu, or choose a kernel that separates them better."
             )
         coef = beta[0] + beta[1]
         quadratic = 0.5 * dot(coef, gradient)

@@ -83,7 +83,8 @@ class FunctionOfProducts:
     def _examples(X: Any, core: Any, centre: Array) -> Any:
         if sp.issparse(X):
             return core.Examples.csr(X.data, X.indices, X.indptr, X.shape[1])
-        return core.Examples.dense(np.asarray(X), centre)
+        contiguous = X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+        return core.Examples.dense(contiguous, centre)
 
 
 class Linear(FunctionOfProducts):
@@ -161,8 +162,12 @@ class Function:
 
     def matrix(self, A: Any, B: Any) -> Array:
         values = self.function(A, B)
-        if sp.issparse(values):
-            values = values.toarray()
+        values = np.asarray(values.toarray() if sp.issparse(values) else values)
+        if values.dtype.kind not in "fiub":
+            raise ValueError(
+                f"The kernel function returned an array of type {values.dtype}; every kernel value"
+                " must be a real number."
+            )
         values = np.ascontiguousarray(values, dtype=np.float64)
         expected = (_num_samples(A), _num_samples(B))
         if values.shape != expected:

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -39,7 +40,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "kernel": [StrOptions({*BUILT_IN, "precomputed"}), callable],
-        "degree": [Interval(Integral, 0, None, closed="left")],
+        "degree": [Interval(Integral, 0, 2**31 - 1, closed="both")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -95,6 +96,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             X = _indexable(X)
             if y is not None:
                 check_consistent_length(X, y)
+            if _num_samples(X) == 0:
+                raise ValueError(f"X has no samples; {type(self).__name__} needs at least one.")
             return X, y
         checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
         if y is None:
@@ -113,7 +116,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             return Function(self.kernel)
         if self.kernel == "precomputed":
             return Precomputed()
-        self._gamma = self._gamma_value(X, weight)
+        self._gamma = 1.0 if self.kernel == "linear" else self._gamma_value(X, weight)
         return BUILT_IN[self.kernel](float(self._gamma), float(self.coef0), int(self.degree))
 
     def _gamma_value(self, X: Any, weight: Array) -> float:
@@ -215,13 +218,22 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         else:
             vectors = self.support_vectors_
         threads = planning.threads(self.n_jobs)
-        return self._fitted_kernel().expand(X, vectors, coef, starts, threads)
+        sums = self._fitted_kernel().expand(X, vectors, coef, starts, threads)
+        if not np.isfinite(sums).all():
+            row = int(np.flatnonzero(~np.isfinite(sums).all(axis=(1, 2)))[0])
+            raise ValueError(
+                f"The decision value of row {row} of X is not finite: its kernel values overflow,"
+                " or the fitted attributes are not finite. Scale the data as for fit, or fit again."
+            )
+        return sums
 
     def _fitted_kernel(self) -> Kernel:
         if callable(self.kernel):
             return Function(self.kernel)
         if self.kernel == "precomputed":
             return Precomputed()
+        if self.kernel not in BUILT_IN:
+            raise ValueError(f"kernel={self.kernel!r} is unknown; it was changed after fit.")
         return BUILT_IN[self.kernel](float(self._gamma), float(self.coef0), int(self.degree))
 
     def _validate_points(self, X: Any) -> Any:
@@ -240,41 +252,48 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def _checked_expansion(self) -> tuple[Array, list[int]]:
         """Coefficients and group starts, after checking that the fitted attributes still fit
         together: they are open to the user, and the core trusts its input."""
-        coef = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
-        coef = np.asarray(coef, dtype=np.float64)
-        counts = np.atleast_1d(np.asarray(self._n_support, dtype=np.int64))
-        groups = len(counts) if coef.shape[0] > 1 else 1
-        count = len(self.support_)
-        consistent = (
-            coef.ndim == 2
-            and coef.shape[1] == count == counts.sum()
-            and (counts >= 0).all()
-            and coef.shape[0] == max(groups - 1, 1)
-            and np.shape(self.intercept_) == (max(groups * (groups - 1) // 2, 1),)
-        )
-        if consistent and self.kernel == "precomputed":
-            support = np.asarray(self.support_)
-            consistent = count == 0 or (support.min() >= 0 and support.max() < self.shape_fit_[0])
-        elif consistent and not callable(self.kernel):
-            consistent = self._vectors_consistent(count)
+        try:
+            coef, counts = self._coefficients(), np.atleast_1d(self._n_support).astype(np.int64)
+            consistent = self._consistent(coef, counts)
+        except (AttributeError, IndexError, TypeError, ValueError):
+            consistent = False
         if not consistent:
             raise ValueError(
                 f"The internal representation of {type(self).__name__} was altered:"
                 " support_, support_vectors_, n_support_, dual_coef_ and intercept_ do not fit"
                 " together. Fit it again."
             )
-        starts = [0, *np.cumsum(counts)] if groups > 1 else [0, count]
+        starts = [0, *np.cumsum(counts)] if len(coef) > 1 else [0, coef.shape[1]]
         return coef, [int(start) for start in starts]
+
+    def _coefficients(self) -> Array:
+        if not sp.issparse(self.dual_coef_):
+            return np.asarray(self.dual_coef_, dtype=np.float64)
+        self.dual_coef_.check_format(full_check=True)
+        return np.asarray(self.dual_coef_.toarray(), dtype=np.float64)
+
+    def _consistent(self, coef: Array, counts: NDArray[np.int64]) -> bool:
+        groups = len(counts) if len(coef) > 1 else 1
+        count = len(self.support_)
+        if not (
+            coef.shape == (max(groups - 1, 1), count)
+            and (counts >= 0).all()
+            and counts.sum() == count
+            and np.shape(self.intercept_) == (max(groups * (groups - 1) // 2, 1),)
+        ):
+            return False
+        if self.kernel == "precomputed":
+            support = np.asarray(self.support_)
+            within = (support >= 0) & (support < self.n_features_in_)
+            return support.dtype.kind == "i" and bool(within.all())
+        return callable(self.kernel) or self._vectors_consistent(count)
 
     def _vectors_consistent(self, count: int) -> bool:
         vectors = self.support_vectors_
         if sp.issparse(vectors) != self._sparse or vectors.shape != (count, self.n_features_in_):
             return False
         if self._sparse:
-            try:
-                vectors.check_format(full_check=True)
-            except ValueError:
-                return False
+            vectors.check_format(full_check=True)
             return bool(vectors.format == "csr")
         return vectors.dtype in (np.float32, np.float64)
 
@@ -300,7 +319,7 @@ def _variance(X: Any, weight: Array) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         mean = _moment(values, row_weight, 0.0, power=1) / count
         squares = _moment(values, row_weight, mean, power=2)
-        return (squares + (count - stored) * mean**2) / count
+        return (squares + (count - stored) * mean * mean) / count
 
 
 def _moment(values: Any, weight: Array, shift: float, power: int) -> float:

@@ -22,7 +22,7 @@ def cache_bytes(cache_size: float | str) -> int:
     """The budget behind the parameter `cache_size`: megabytes, or "auto"."""
     if cache_size == "auto":
         return available_bytes() // 4
-    return int(float(cache_size) * 1e6)
+    return int(min(float(cache_size) * 1e6, 2.0**62))
 
 
 def _meminfo_available() -> int | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils import column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils._param_validation import Interval
 
 from softmargin.formulations import (
     EpsilonSupportVectorRegression,
@@ -47,8 +49,7 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         with unchanged_on_error(self):
             X, y = self._validate_examples(X, y, numeric_target=True)
             target = column_or_1d(y, warn=True).astype(np.float64)
-            if not np.isfinite(target).all():
-                raise ValueError("Input y contains NaN or infinity.")
+            assert_all_finite(target, input_name="y")
             weight = sample_weights(sample_weight, len(target))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
             (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
@@ -154,6 +155,7 @@ class NuSVR(Regressor):
     _parameter_constraints = {  # noqa: RUF012
         **{name: rule for name, rule in SVR._parameter_constraints.items() if name != "epsilon"},
         "nu": KernelMachine._parameter_constraints["nu"],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
     }
 
     def __init__(

@@ -27,15 +27,28 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
+LARGEST_INDEX = 2**31 - 1
+
+
 def for_core(X: Any) -> Any:
     """Rows contiguous in memory; CSR valid and without repeated indices."""
-    if sp.issparse(X):
+    if max(X.shape) > LARGEST_INDEX:
+        raise ValueError(
+            f"X has the shape {X.shape}; at most {LARGEST_INDEX} rows and columns are supported."
+            " Use fewer features (FeatureHasher, TruncatedSVD) or fewer rows."
+        )
+    if not sp.issparse(X):
+        return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+    try:
         X.check_format(full_check=True)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
-    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+    except ValueError as error:
+        raise ValueError(
+            f"X is not a valid CSR matrix: {error}. Build it again from valid indices."
+        ) from None
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def sample_weights(sample_weight: Any, count: int) -> Array:
@@ -49,8 +62,8 @@ def sample_weights(sample_weight: Any, count: int) -> Array:
     )
     if weight.shape != (count,):
         raise ValueError(
-            f"sample_weight has the shape {weight.shape}, but there are {count} samples: it must"
-            f" be of shape ({count},), one weight for each."
+            f"sample_weight has the shape {weight.shape}; it must have the shape ({count},),"
+            " one weight for each sample."
         )
     if not (weight > 0).any():
         raise ValueError("Invalid input - all samples have zero or negative weights.")
@@ -75,7 +88,8 @@ def check_classes_present(classes: Any, present: Any) -> None:
         return
     raise ValueError(
         "Invalid input - all samples with positive weights belong to the same class."
+        " Give a sample of another class a positive weight."
         if len(absent) == len(classes) - 1
-        else f"All samples of class {classes[absent[0]]!r} have zero weight; remove"
-        " the class or give one of its samples a positive weight."
+        else f"All samples of class {np.asarray(classes).tolist()[absent[0]]!r} have zero weight;"
+        " remove the class or give one of its samples a positive weight."
     )

@@ -37,7 +37,10 @@ struct Kernel {
         for (Index k = 0; k < size; ++k) values[k] = power(g * values[k] + c, degree);
         return;
       case KernelFunction::sigmoid:
-        for (Index k = 0; k < size; ++k) values[k] = fast_tanh(g * values[k] + c);
+        for (Index k = 0; k < size; ++k) {
+          const Real argument = g * values[k] + c;
+          values[k] = fast_tanh(argument) + 0 * argument;  // an overflow must not pass for +-1
+        }
         return;
       case KernelFunction::rbf:
         for (Index k = 0; k < size; ++k) {

@@ -19,7 +19,8 @@ namespace softmargin {
 struct KernelNotFinite : std::domain_error {
   KernelNotFinite(Index row, Index column, double value)
       : std::domain_error("The kernel value of rows " + std::to_string(row) + " and " +
-                          std::to_string(column) + " is " + std::to_string(value) +
+                          std::to_string(column) + " is " +
+                          (std::isnan(value) ? "nan" : std::to_string(value)) +
                           "; every kernel value must be finite. Scale the data (StandardScaler),"
                           " or lower gamma, coef0 or degree.") {}
 };

@@ -156,9 +156,11 @@ void bind_dense(nb::class_<Examples<Real>>& examples, nb::class_<RowSource<Real>
   examples.def_static(
       "dense",
       [](Input<Value, 2> X, Column<double> centre) -> Examples<Real>* {
-        return new DenseExamples<Value, Real>(X.data(), static_cast<Index>(X.shape(0)),
-                                              static_cast<Index>(X.shape(1)), X.stride(0),
-                                              centre.size() ? centre.data() : nullptr);
+        if (X.shape(0) > 0 && X.shape(1) > 1 && X.stride(1) != 1)
+          throw std::invalid_argument("the values of a row of X must be contiguous");
+        return new DenseExamples<Value, Real>(
+            X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(0),
+            centre.size() ? centre.data() : nullptr);
       },
       "X"_a.noconvert(), "centre"_a, nb::keep_alive<0, 1>());
   rows.def_static(
