@@ -38,8 +38,9 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     break_ties: bool
 
     @abstractmethod
-    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
-        """The problem of two classes, y in {+1, -1}."""
+    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
+        """The problem of two classes, y in {+1, -1}; each example with its own weight and the
+        weight of its class."""
 
     def _check_problems(
         self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
@@ -84,13 +85,13 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _fit_pairs(self, X: Any, codes: NDArray[np.intp], sample_weight: Array) -> None:
         k = len(self.classes_)
-        weight = sample_weight * self.class_weight_[codes]
+        weight, factor = sample_weight, self.class_weight_[codes]
         members = [np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)]
         problems = {}
         for i, j in multiclass.pairs(k):
             ids = np.concatenate([members[i], members[j]])
             y = np.where(codes[ids] == i, 1.0, -1.0)
-            problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
+            problems[i, j] = (ids, self._pair_problem(y, weight[ids], factor[ids]))
         present = [len(member) > 0 for member in members]
         if sum(present) > 1:
             check_classes_present(self.classes_, present)
@@ -266,8 +267,8 @@ class SVC(Classifier):
         self.precision = precision
         self.n_jobs = n_jobs
 
-    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
-        return CSupportVectorClassification(y, self.C * weight)
+    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
+        return CSupportVectorClassification(y, self.C * weight * class_factor)
 
 
 class NuSVC(Classifier):
@@ -282,7 +283,8 @@ class NuSVC(Classifier):
         In (0, 1]; infeasible values (for unbalanced classes) are refused with the largest
         feasible one.
     class_weight : dict, "balanced" or None, default=None
-        Factor on the weight of each example of a class.
+        Factor on the weight of each example of a class. Where it makes nu infeasible for two
+        classes, the largest feasible nu is taken.
 
     See Also
     --------
@@ -334,8 +336,10 @@ class NuSVC(Classifier):
         self.precision = precision
         self.n_jobs = n_jobs
 
-    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
-        return NuSupportVectorClassification(y, weight, self.nu)
+    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
+        return NuSupportVectorClassification(
+            y, weight * class_factor, self.nu, nu_is_clipped=np.ptp(class_factor) > 0
+        )
 
     def _check_problems(
         self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]

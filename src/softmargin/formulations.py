@@ -86,23 +86,32 @@ class NuSupportVectorClassification:
     """minimise 1/2 w'w - nu W rho + sum_i w_i xi_i,  W = sum_i w_i,
     with  y_i (w'phi(x_i) + b) >= rho - xi_i,  xi >= 0,  rho >= 0.
 
-    The decision function is divided by rho, so that the margins are at +1 and -1.
+    The decision function is divided by rho, so that the margins are at +1 and -1.  Weights of
+    classes count as weights of their examples; where they make nu infeasible, the largest feasible
+    nu takes its place (`nu_is_clipped`).
     """
 
     y: Array
     weight: Array
     nu: float
+    nu_is_clipped: bool = False
+
+    @property
+    def smaller(self) -> float:
+        """The weight of the lighter class: the most that its alpha can add up to."""
+        return float(min(self.weight[self.y > 0].sum(), self.weight[self.y < 0].sum()))
 
     @property
     def total(self) -> float:
         """What the alpha of each class add up to."""
-        return 0.5 * self.nu * float(self.weight.sum())
+        asked = 0.5 * self.nu * float(self.weight.sum())
+        return min(asked, self.smaller) if self.nu_is_clipped else asked
 
     def infeasibility(self) -> str | None:
-        smaller = min(self.weight[self.y > 0].sum(), self.weight[self.y < 0].sum())
-        if self.total <= smaller * (1 + 1e-12):
+        if self.total <= self.smaller * (1 + 1e-12):
             return None
-        return f"at most {2 * smaller / self.weight.sum():.6g} is feasible for these two classes"
+        largest = 2 * self.smaller / self.weight.sum()
+        return f"at most {largest:.6g} is feasible for these two classes"
 
     def dual(self) -> Dual:
         zero = np.zeros_like(self.y)
