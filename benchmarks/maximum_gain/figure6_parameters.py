@@ -46,7 +46,7 @@ def main() -> None:
         values.append([run.kernel_values for run in runs])
         least = RULES[int(np.argmin(values[-1]))].name
         note = degenerate(runs[1], args.examples or 30_555)
-        cells = [f"{value:,.0f}" for value in values[-1]]
+        cells = [f"{value:,.1f}" for value in values[-1]]
         print(markdown(f"{C:.3g}", f"{gamma:.3g}", *cells, least, note), flush=True)
     draw(factors, np.array(values), args.figure)
 
