@@ -20,3 +20,6 @@ class Status:
 # Examples, Rows, Solver and expansion, with kernel rows in that precision.
 float32: ModuleType
 float64: ModuleType
+
+# The reader and writer of LIBSVM's text: plan, fill, problems, format.
+text: ModuleType

@@ -9,6 +9,7 @@
 
 #include "decision.hpp"
 #include "decomposition.hpp"
+#include "text_module.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -255,4 +256,5 @@ NB_MODULE(_core, m) {
       .def_ro("active", &Status::active);
   bind<float>(m.def_submodule("float32"));
   bind<double>(m.def_submodule("float64"));
+  bind_text(m.def_submodule("text"));
 }
