@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin.classification import SVC, NuSVC
+    from softmargin.io.saving import load
     from softmargin.novelty import OneClassSVM
     from softmargin.regression import SVR, NuSVR
     from softmargin.solution import Solution, StopReason
 
 __version__ = "0.1.0"
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "Solution", "StopReason"]
+__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "Solution", "StopReason", "load"]
 
 _HOMES = {
     "SVC": "classification",
@@ -21,6 +22,7 @@ _HOMES = {
     "OneClassSVM": "novelty",
     "Solution": "solution",
     "StopReason": "solution",
+    "load": "io.saving",
 }
 
 

@@ -137,7 +137,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if len(self.classes_) == 2:
-            code = (self._pair_values(X) > 0).astype(np.intp)
+            code = (self._pair_values(X) >= 0).astype(np.intp)
         elif self.break_ties:
             code = self.decision_function(X).argmax(axis=1)
         else:

@@ -84,6 +84,8 @@ def read_rows(
     for block in line_blocks(stream):
         plans.append(_core.text.plan(block, leading, first_index, threads))
     rows = sum(plan.rows for plan in plans)
+    if leading > 1:
+        _check_first_line(stream, path, start, rows, leading, first_index, first_line)
     entries = sum(plan.entries for plan in plans)
     numbers = np.empty((rows, leading))
     values = np.empty(entries, dtype=_checked_dtype(dtype))
@@ -96,6 +98,20 @@ def read_rows(
     width = int(indices.max(initial=-1)) + 1
     X = sp.csr_matrix((values, indices, starts), shape=(rows, width), copy=False)
     return numbers, X, sum(plan.queries for plan in plans)
+
+
+def _check_first_line(
+    stream: Any, path: Any, start: int, rows: int, leading: int, first_index: int, line: int
+) -> None:
+    """Refuses rows that cannot have the leading numbers announced, before making room for them:
+    each takes at least two bytes."""
+    if 2 * rows * leading <= stream.tell() - start + 1:
+        return
+    stream.seek(start)
+    for block in line_blocks(stream):
+        for problem in _core.text.problems(block, leading, first_index, line, 1):
+            raise problem_error(path, problem)
+        line += _core.text.plan(block, leading, first_index, 1).lines
 
 
 def _fill(

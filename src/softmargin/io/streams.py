@@ -63,7 +63,7 @@ def _broken_archives(path: Any) -> Iterator[None]:
 def _decompressed(path: Any) -> Any:
     kind = compression(path)
     if not kind:
-        return open(path, "rb", buffering=0)
+        return open(path, "rb")
     return _opener(kind)(path, "rb")
 
 
