@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +35,24 @@ class Settings:
     """Called between slices with the solver's status and the seconds since the start."""
 
 
+Watcher = Callable[[Any, float], StopReason | None]
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Has `watcher` called between the slices of every fit in this context.
+
+    It gets the solver's status and the seconds since the start of the problem; a reason to stop
+    that it returns ends the fit there, with what has been reached.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 def train(
     formulation: Formulation, rows: Any, ids: Any, core: Any, settings: Settings
 ) -> tuple[Model, Solution]:
@@ -51,12 +71,16 @@ def train(
         settings.cache_bytes,
     )
     limit = settings.max_iter if settings.max_iter >= 0 else 2**62
+    watcher, stop = _watcher.get(), None
     status = solver.run(0, 0.0)
     while status.outcome == _core.Outcome.running and status.iterations < limit:
+        stop = watcher(status, time.perf_counter() - start) if watcher else None
+        if stop:
+            break
         status = solver.run(limit - status.iterations, SLICE_SECONDS)
         if settings.report:
             settings.report(status, time.perf_counter() - start)
-    reason = _STOP_REASONS.get(status.outcome, StopReason.MAX_ITER)
+    reason = stop or _STOP_REASONS.get(status.outcome, StopReason.MAX_ITER)
     if reason is StopReason.UNBOUNDED:
         raise ValueError(f"{reason.cause} {reason.remedy}")
     status = solver.finish()
