@@ -14,7 +14,7 @@ from typing import Any
 from softmargin.io.file_error import FileError, name_of
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-BLOCK_BYTES = 2**24
+BLOCK_BYTES, SMALL_BLOCK_BYTES = 2**24, 2**15
 
 
 def compression(path: Any) -> str:
@@ -117,12 +117,13 @@ def _zstandard_bytes(path: Any, zstandard: Any) -> bytes:
 def line_blocks(stream: Any, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
     """The rest of a stream in blocks of about `size` bytes that end with a line (or the stream).
 
-    A block is valid until the next one is asked for.
+    The first blocks are smaller: a small file shall not pay for a large buffer.  A block is valid
+    until the next one is asked for.
     """
-    buffer, held = bytearray(size), 0
+    buffer, held = bytearray(min(size, SMALL_BLOCK_BYTES)), 0
     while True:
-        if held == len(buffer):
-            buffer = buffer + bytearray(len(buffer))
+        if held == len(buffer) or len(buffer) < size:
+            buffer = buffer[:held] + bytearray(2 * len(buffer) - held)
         got = stream.readinto(memoryview(buffer)[held:])
         if not got:
             break
