@@ -88,7 +88,7 @@ def test_we_predict_the_same_from_libsvms_file(tmp_path, kind, task, kernel, spa
 def numbers_of(path):
     """The words of a model file, its numbers as numbers."""
     words = path.read_text().replace(":", " : ").split()
-    return [float(word) if word[-1].isdigit() else word for word in words]
+    return [word if word[0].isalpha() or word == ":" else float(word) for word in words]
 
 
 def fitted(kind, kernel, X, y):
