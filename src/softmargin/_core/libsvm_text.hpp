@@ -129,7 +129,8 @@ class LineParser {
     if (row == row_limit_) return changed();
     for (std::int64_t l = 0; l < grammar_.leading; ++l) {
       double value;
-      p = number(skip_blanks(p, last), value, l == 0 ? "a number (the label)" : "a number");
+      p = number(skip_blanks(p, last), value,
+                 l == 0 ? "a number (the label, or a coefficient)" : "a number (a coefficient)");
       if (!p) return false;
       if (out_.leading) out_.leading[row * grammar_.leading + l] = value;
     }

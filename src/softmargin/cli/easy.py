@@ -7,14 +7,14 @@ NAME.scale and NAME.predict, all in the current folder.
 
 examples:
   softmargin easy svmguide1 svmguide1.t
-  softmargin easy --log2c -1,9,2 --log2g=-5,3,2 train.csv
+  softmargin easy --log2c -1,9,2 --log2g -5,3,2 train.csv
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,17 @@ def grid(word: str) -> list[float]:
     if not 0 <= count < 1000:
         raise argparse.ArgumentTypeError(f"{word!r}: STEP does not lead from BEGIN to END")
     return [begin + k * step for k in range(int(count + 1e-9) + 1)]
+
+
+def respell(argv: Sequence[str]) -> list[str]:
+    """``--log2c -5,15,2`` as one word: argparse takes the second for an option."""
+    spelled: list[str] = []
+    for word in argv:
+        if spelled and spelled[-1] in ("--log2c", "--log2g"):
+            spelled[-1] += f"={word}"
+        else:
+            spelled.append(word)
+    return spelled
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

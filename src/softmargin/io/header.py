@@ -93,10 +93,10 @@ def whole(word: str) -> int:
 
 
 def count(word: str) -> int:
-    value = whole(word)
-    if value < 0:
+    """A number of things, however large: it is not believed before the things are there."""
+    if not re.fullmatch(r"\d{1,19}", word):
         raise ValueError
-    return value
+    return int(word)
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], str]:

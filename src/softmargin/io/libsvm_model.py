@@ -86,15 +86,15 @@ def _classes(header: Header, kind: str) -> tuple[NDArray[np.int64], NDArray[np.i
     """The labels and how many support vectors each has; nothing but their number for others."""
     number = header.value("nr_class", count, "a number of classes")
     total = header.value("total_sv", count, "a number of support vectors")
+    header.require("total_sv", total <= INT32_MAX, f"at most {INT32_MAX} support vectors")
     if kind not in CLASSIFIERS:
         header.require("nr_class", number == 2, f"2 classes for svm_type {NAMES[kind]}")
         return np.empty(0, np.int64), np.empty(0, np.int32)
     header.require("nr_class", number >= 2, "2 classes or more")
-    labels = header.values("label", whole, "an integer", number)
+    labels = header.values("label", whole, "an integer (of up to 18 digits)", number)
     header.require("label", len(set(labels)) == number, "a different label for each class")
     counts = header.values("nr_sv", count, "a number of support vectors", number)
     header.require("nr_sv", sum(counts) == total, f"numbers that add up to total_sv {total}")
-    header.require("total_sv", total <= INT32_MAX, f"at most {INT32_MAX} support vectors")
     return np.array(labels, dtype=np.int64), np.array(counts, dtype=np.int32)
 
 
