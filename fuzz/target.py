@@ -8,6 +8,7 @@ import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,8 @@ def fuzz(read: Callable[[Path], Any], name: str) -> None:
     def one(content: bytes) -> None:
         path.write_bytes(content)
         tracemalloc.reset_peak()
-        try:
+        with suppress(FileError):
             read(path)
-        except FileError:
-            pass
         _, peak = tracemalloc.get_traced_memory()
         if peak > base + 10 * len(content) + ROOM:
             raise MemoryError(f"{peak - base} bytes for an input of {len(content)}")
