@@ -1,12 +1,13 @@
 // Fuzzes the reader of LIBSVM's text: data files, and the support vectors of model files.
 //
 // The first two bytes choose the grammar and the number of threads. What was counted must be what
-// is filled; what is written must read back the same. Build with libFuzzer and sanitizers (fuzz/run).
+// is filled; what is written must read back the same. Build with libFuzzer and sanitizers
+// (fuzz/run).
 #include <cstdlib>
 
 #include "libsvm_text.hpp"
 
-using namespace softmargin;
+using namespace softmargin::text;
 
 namespace {
 

@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softmargin.classification import SVC, NuSVC
     from softmargin.io.saving import load
+    from softmargin.linear import LinearSVC
     from softmargin.novelty import OneClassSVM
     from softmargin.regression import SVR, NuSVR
     from softmargin.solution import Solution, StopReason
 
 __version__ = "0.1.0"
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "Solution", "StopReason", "load"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "LinearSVC",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "Solution",
+    "StopReason",
+    "load",
+]
 
 _HOMES = {
     "SVC": "classification",
@@ -20,6 +31,7 @@ _HOMES = {
     "SVR": "regression",
     "NuSVR": "regression",
     "OneClassSVM": "novelty",
+    "LinearSVC": "linear",
     "Solution": "solution",
     "StopReason": "solution",
     "load": "io.saving",

@@ -23,3 +23,6 @@ float64: ModuleType
 
 # The reader and writer of LIBSVM's text: plan, fill, problems, format.
 text: ModuleType
+
+# The linear machines and the sub-problems of their descent.
+linear: ModuleType

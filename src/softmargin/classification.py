@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +21,7 @@ from softmargin.formulations import (
     NuSupportVectorClassification,
 )
 from softmargin.machine import Array, Indices, KernelMachine
+from softmargin.validation import check_classes_present, class_weights
 
 
 class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -67,12 +68,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                     f"The number of classes has to be greater than one; got {len(classes)} class"
                 )
             weight = self._weights(X, sample_weight, len(labels))
-            self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=labels)
-            if not (np.isfinite(self.class_weight_) & (self.class_weight_ > 0)).all():
-                raise ValueError(
-                    f"class_weight={self.class_weight!r} gives the weights"
-                    f" {self.class_weight_.tolist()}; every weight must be positive and finite."
-                )
+            self.class_weight_ = class_weights(self.class_weight, classes, labels)
             self.classes_ = classes
             weight = weight * self.class_weight_[codes]
             self._fit_pairs(X, codes, weight)
@@ -87,14 +83,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             y = np.where(codes[ids] == i, 1.0, -1.0)
             problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
         self._check_problems(problems, self.classes_)
-        absent = [c for c in range(k) if len(members[c]) == 0]
-        if absent:
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class."
-                if len(absent) == k - 1
-                else f"All samples of class {self.classes_[absent[0]]!r} have zero weight; remove"
-                " the class or give one of its samples a positive weight."
-            )
+        check_classes_present(self.classes_, [len(member) > 0 for member in members])
         models = self._solve(X, list(problems.values()))
         coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -29,6 +27,7 @@ from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.solution import Solution
 from softmargin.training import Settings, train
+from softmargin.validation import for_core, sample_weights, unchanged_on_error
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -80,16 +79,8 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
 
     # --- fitting -----------------------------------------------------------------------------
 
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """A fit that fails leaves the estimator as it was."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+    _unchanged_on_error = unchanged_on_error
+    _weights = staticmethod(sample_weights)
 
     def _validate_examples(self, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
         """X as the core takes it, without a copy where its type already fits; and y."""
@@ -111,17 +102,7 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
                 "Precomputed matrix must be a square matrix."
                 f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
-        return _for_core(X), y
-
-    def _weights(self, X: Any, sample_weight: Any, count: int) -> Array:
-        """One weight per example; an example of weight zero (or less) is absent."""
-        if sample_weight is None:
-            return np.ones(count)
-        reference = X if hasattr(X, "shape") else np.empty((count, 0))
-        weight: Array = _check_sample_weight(sample_weight, reference, dtype=np.float64)
-        if not (weight > 0).any():
-            raise ValueError("Invalid input - all samples have zero or negative weights.")
-        return np.maximum(weight, 0.0)
+        return for_core(X), y
 
     def _make_kernel(self, X: Any) -> Kernel:
         if callable(self.kernel):
@@ -240,7 +221,7 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
             )
         if self._sparse and not sp.issparse(X):
             X = sp.csr_matrix(X)
-        return _for_core(X)
+        return for_core(X)
 
     def _checked_expansion(self) -> tuple[Array, list[int]]:
         """Coefficients and group starts, after checking that the fitted attributes still fit
@@ -292,17 +273,6 @@ def _indexable(X: Any) -> Any:
         array = np.asarray(X) if len(X) and np.ndim(X[0]) == 1 else None
         return array if array is not None and array.dtype.kind in "fiub" else list(X)
     return X
-
-
-def _for_core(X: Any) -> Any:
-    """Rows contiguous in memory; CSR valid and without repeated indices."""
-    if sp.issparse(X):
-        X.check_format(full_check=True)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
-    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
 def _variance(X: Any) -> float:

@@ -27,7 +27,7 @@
 
 #include "number_text.hpp"
 
-namespace softmargin {
+namespace softmargin::text {
 
 struct Grammar {
   std::int64_t leading = 1;
@@ -326,4 +326,4 @@ std::string format(const double* leading, const Value* values, const Offset* ind
   return text;
 }
 
-}  // namespace softmargin
+}  // namespace softmargin::text

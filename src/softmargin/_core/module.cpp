@@ -9,6 +9,7 @@
 
 #include "decision.hpp"
 #include "decomposition.hpp"
+#include "linear/linear_module.hpp"
 #include "text_module.hpp"
 
 namespace nb = nanobind;
@@ -256,5 +257,6 @@ NB_MODULE(_core, m) {
       .def_ro("active", &Status::active);
   bind<float>(m.def_submodule("float32"));
   bind<double>(m.def_submodule("float64"));
-  bind_text(m.def_submodule("text"));
+  text::bind_text(m.def_submodule("text"));
+  linear::bind_linear(m.def_submodule("linear"));
 }

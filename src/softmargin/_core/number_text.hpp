@@ -14,7 +14,7 @@
 #include <sstream>
 #endif
 
-namespace softmargin {
+namespace softmargin::text {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -99,4 +99,4 @@ inline void append_number(std::string& text, std::int64_t value) {
   text.append(buffer, static_cast<std::size_t>(end - buffer));
 }
 
-}  // namespace softmargin
+}  // namespace softmargin::text

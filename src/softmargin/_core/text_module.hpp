@@ -9,9 +9,7 @@
 
 #include "libsvm_text.hpp"
 
-namespace softmargin {
-
-namespace text_binding {
+namespace softmargin::text {
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -67,10 +65,7 @@ void bind_arrays(nb::module_& m) {
       "starts"_a.noconvert(), "first_index"_a);
 }
 
-}  // namespace text_binding
-
 inline void bind_text(nanobind::module_ m) {
-  using namespace text_binding;
   nb::class_<Problem>(m, "Problem")
       .def_ro("line", &Problem::line)
       .def_ro("column", &Problem::column)
@@ -106,4 +101,4 @@ inline void bind_text(nanobind::module_ m) {
   bind_arrays<double, std::int64_t>(m);
 }
 
-}  // namespace softmargin
+}  // namespace softmargin::text
