@@ -20,7 +20,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from softmargin import _core
+from softmargin.io.saving import Saving
 from softmargin.solution import Solution, StopReason
+from softmargin.training import stop_reason
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -54,7 +56,7 @@ class Problem:
         return reader.csr(X.data, X.indices, X.indptr, X.shape[1], self.constant)
 
 
-class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
+class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
     """Linear support vector classification that treats all classes at once.
 
     Minimises ``1/2 ||W||^2 + C * sum of losses`` over one weight vector per class.  The loss of an
@@ -225,18 +227,18 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         passes = 0
         if self.precision == "float32":
             solver = self._solver(rows, problem, np.float32, start)
-            passes = self._run(solver, self.max_iter, began)
+            passes, _ = self._run(solver, self.max_iter, began)
             start = solver.dual_variables()
             del solver
         solver = self._solver(rows, problem, np.float64, start)
-        self._run(solver, self.max_iter - passes, began)
+        _, stop = self._run(solver, self.max_iter - passes, began)
         status = solver.finish()
         reason = (
             StopReason.CONVERGED
             if status.optimal
             else StopReason.NO_PROGRESS
             if status.stuck
-            else StopReason.MAX_ITER
+            else stop or StopReason.MAX_ITER
         )
         self.n_iter_ = passes + status.passes
         self.solution_ = Solution(
@@ -271,14 +273,19 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             solver.start_from(*start)
         return solver
 
-    def _run(self, solver: Any, limit: int, began: float) -> int:
-        """Runs until done, out of passes, or without progress; returns the passes it took."""
+    def _run(self, solver: Any, limit: int, began: float) -> tuple[int, StopReason | None]:
+        """Runs until done, out of passes, without progress, or stopped; returns the passes it
+        took, and why it was stopped."""
+        stop = None
         status = solver.run(0, 0.0)
         while not status.optimal and not status.stuck and status.passes < limit:
+            stop = stop_reason(status, time.perf_counter() - began)
+            if stop:
+                break
             status = solver.run(limit - status.passes, SLICE_SECONDS)
             if self.verbose:
                 _print_status(status, time.perf_counter() - began)
-        return int(status.passes)
+        return int(status.passes), stop
 
     def _keep(self, weights: Array) -> None:
         """Sets the fitted attributes from W, features x classes, without a copy where possible."""

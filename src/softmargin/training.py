@@ -53,6 +53,12 @@ def watched(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+def stop_reason(status: Any, seconds: float) -> StopReason | None:
+    """What the watcher of this context, if there is one, says between two slices."""
+    watcher = _watcher.get()
+    return watcher(status, seconds) if watcher else None
+
+
 def train(
     formulation: Formulation, rows: Any, ids: Any, core: Any, settings: Settings
 ) -> tuple[Model, Solution]:
@@ -71,10 +77,10 @@ def train(
         settings.cache_bytes,
     )
     limit = settings.max_iter if settings.max_iter >= 0 else 2**62
-    watcher, stop = _watcher.get(), None
+    stop = None
     status = solver.run(0, 0.0)
     while status.outcome == _core.Outcome.running and status.iterations < limit:
-        stop = watcher(status, time.perf_counter() - start) if watcher else None
+        stop = stop_reason(status, time.perf_counter() - start)
         if stop:
             break
         status = solver.run(limit - status.iterations, SLICE_SECONDS)

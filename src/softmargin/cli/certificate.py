@@ -10,6 +10,7 @@ KINDS = {
     "OneClassSVM": "one-class",
     "SVR": "epsilon-SVR",
     "NuSVR": "nu-SVR",
+    "LinearSVC": "linear",
 }
 KERNEL_PARAMETERS = {
     "linear": (),
@@ -24,24 +25,25 @@ MACHINE_PARAMETERS = {
     "OneClassSVM": ("nu",),
     "SVR": ("C", "epsilon"),
     "NuSVR": ("C", "nu"),
+    "LinearSVC": ("multi_class", "C"),
 }
 
 
 def as_dict(machine: Any) -> dict[str, Any]:
     """For JSON; `machine` is an estimator or a record."""
     kind, params, values = _parts(machine)
-    kernel = params["kernel"]
-    numbers = {**params, "gamma": values.get("_gamma")}
-    result: dict[str, Any] = {
-        "machine": KINDS[kind],
-        "kernel": kernel,
-        **{name: numbers[name] for name in KERNEL_PARAMETERS[kernel]},
-        **{name: params[name] for name in MACHINE_PARAMETERS[kind] if name in params},
-        "features": values["n_features_in_"],
-        "support_vectors": len(values["support_"]),
-    }
+    result: dict[str, Any] = {"machine": KINDS[kind]}
+    if kind != "LinearSVC":
+        numbers = {**params, "gamma": values.get("_gamma")}
+        result["kernel"] = params["kernel"]
+        result |= {name: numbers[name] for name in KERNEL_PARAMETERS[params["kernel"]]}
+    result |= {name: params[name] for name in MACHINE_PARAMETERS[kind] if name in params}
+    result["features"] = values["n_features_in_"]
+    if "support_" in values:
+        result["support_vectors"] = len(values["support_"])
     if "classes_" in values:
         result["classes"] = values["classes_"].tolist()
+    if "classes_" in values and "_n_support" in values:
         result["support_vectors_by_class"] = values["_n_support"].tolist()
     solution = values.get("solution_")
     result["certificate"] = None if solution is None else _certificate(solution)
@@ -73,19 +75,16 @@ def _certificate(solution: Any) -> dict[str, Any]:
 def as_lines(machine: Any) -> list[str]:
     facts = as_dict(machine)
     certificate = facts["certificate"]
-    skip = ("machine", "kernel", "features", "support_vectors", "classes", "certificate")
-    numbers = [
-        f"{k} {v:g}" for k, v in facts.items() if k not in skip and isinstance(v, float | int)
-    ]
-    lines = [
-        f"machine     {', '.join([facts['machine'], facts['kernel'] + ' kernel', *numbers])}",
-        f"features    {facts['features']}",
-    ]
+    names = ("multi_class", *KERNEL_PARAMETERS["poly"], "C", "nu", "epsilon")
+    words = [facts["machine"], *([f"{facts['kernel']} kernel"] if "kernel" in facts else [])]
+    words += [f"{k} {_short(facts[k])}" for k in names if k in facts]
+    lines = [f"machine     {', '.join(words)}", f"features    {facts['features']}"]
     if "classes" in facts:
         lines.append(f"classes     {_listing(facts['classes'])}")
-    counts = facts.get("support_vectors_by_class", ())
-    by_class = f" ({_listing(counts)} by class)" if len(counts) > 1 else ""
-    lines.append(f"support     {facts['support_vectors']} vectors{by_class}")
+    if "support_vectors" in facts:
+        counts = facts.get("support_vectors_by_class", ())
+        by_class = f" ({_listing(counts)} by class)" if len(counts) > 1 else ""
+        lines.append(f"support     {facts['support_vectors']} vectors{by_class}")
     if certificate is None:
         return [*lines, "certificate none: this format does not carry one"]
     several = f", {certificate['problems']} pairs of classes" if certificate["problems"] > 1 else ""
@@ -98,8 +97,8 @@ def as_lines(machine: Any) -> list[str]:
         " objective",
         f"violation   {certificate['kkt_violation']:.3g} of the optimality conditions",
         f"stopped     {reason}",
-        f"work        {certificate['iterations']} iterations, {certificate['kernel_rows']} kernel"
-        f" rows, {certificate['seconds']:.3g} s{several}",
+        f"work        {certificate['iterations']} {_work(certificate)},"
+        f" {certificate['seconds']:.3g} s{several}",
     ]
 
 
@@ -108,6 +107,15 @@ def _stop_sentence(certificate: dict[str, Any]) -> str:
 
     reason = StopReason[certificate["stop_reason"].upper()]
     return reason.cause.replace(" (max_iter={max_iter})", " (max_iter)")
+
+
+def _work(certificate: dict[str, Any]) -> str:
+    rows = certificate["kernel_rows"]
+    return f"iterations, {rows} kernel rows" if rows else "passes"
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _listing(values: Any, most: int = 12) -> str:

@@ -1,7 +1,8 @@
 """Convert a model or a data file to another format; the names say which.
 
-Models: .softmargin is softmargin's own format, anything else LIBSVM's text. Data: .csv, .npz and
-.parquet, anything else LIBSVM's text; a compressed file has a second suffix, as in data.csv.gz.
+Models: .softmargin is softmargin's own format, anything else LIBSVM's text, or LIBLINEAR's for a
+linear machine. Data: .csv, .npz and .parquet, anything else LIBSVM's text; a compressed file has a
+second suffix, as in data.csv.gz.
 
 examples:
   softmargin convert heart_scale.model heart_scale.softmargin
@@ -14,14 +15,18 @@ import argparse
 import json
 from pathlib import Path
 
-from softmargin.cli.data_options import add_data_arguments, add_json_argument, read
+from softmargin.cli.data_options import MODEL_FORMATS, add_data_arguments, add_json_argument, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input", help="a model or a data file")
     add("output", help="where to write it")
-    add("--format", choices=("native", "libsvm"), help="format of a model, whatever its name")
+    add(
+        "--format",
+        choices=MODEL_FORMATS,
+        help="format of a model, whatever its name",
+    )
     add("--zero-based", action="store_true", help="indices of LIBSVM text count from 0")
     add_json_argument(parser)
     add_data_arguments(parser)
@@ -53,7 +58,7 @@ def _convert_model(args: argparse.Namespace) -> dict[str, object]:
     from softmargin.io.models import format_for, read_any_model, write_any_model
 
     record = read_any_model(args.input, mmap=False)
-    format = args.format or format_for(args.output)
+    format = args.format or format_for(args.output, record)
     write_any_model(args.output, record, format)
     return {"format": format, "machine": record.kind}
 

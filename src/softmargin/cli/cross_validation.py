@@ -33,7 +33,7 @@ def cross_predict(
         training, held_out = split
         X, y = examples.X, examples.y
         seen, unseen = X[training], X[held_out]
-        if machine.kernel == "precomputed":
+        if getattr(machine, "kernel", None) == "precomputed":
             seen, unseen = seen[:, training], unseen[:, training]
         return held_out, clone(machine).fit(seen, y[training]).predict(unseen)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softmargin.io.data_file import Data
 
+MODEL_FORMATS = ("native", "libsvm", "liblinear")
 DATA_FORMATS = (
     "LIBSVM text, .csv with a header, .npz or .parquet; text and CSV may be .gz, .bz2, .xz or"
     " .zst; - is standard input"

@@ -14,6 +14,15 @@ FORMULATIONS = {
     "epsilon-svr": "SVR",
     "nu-svr": "NuSVR",
 }
+LINEAR = {
+    "weston-watkins": "weston_watkins",
+    "crammer-singer": "crammer_singer",
+    "one-vs-rest": "ovr",
+}
+KERNEL_DEFAULTS = {
+    **{"formulation": "c-svc", "kernel": "rbf", "degree": 3, "gamma": "auto", "coef0": 0.0},
+    **{"nu": 0.5, "epsilon": 0.1, "cache_size": None},
+}
 KERNELS = {
     "linear": "linear",
     "polynomial": "poly",
@@ -159,6 +168,14 @@ def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LABEL=WEIGHT",
         help="multiply C by WEIGHT for class LABEL; also -wLABEL WEIGHT, as in -w1 5",
     )
+    add(
+        "--linear",
+        choices=tuple(LINEAR),
+        metavar="NAME",
+        help="a linear machine instead of a kernel machine: weston-watkins, crammer-singer or"
+        " one-vs-rest; of the options above -c, -e, -h and class weights apply",
+    )
+    add("--no-intercept", action="store_true", help="a linear machine without a constant")
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
 
 
@@ -166,6 +183,10 @@ def make_machine(args: argparse.Namespace, labels: Any) -> Any:
     """The estimator that the options ask for; `labels` are those of the training data."""
     import softmargin
 
+    if args.linear:
+        return _linear_machine(args, labels)
+    if args.no_intercept:
+        raise ValueError("--no-intercept is for linear machines (--linear).")
     kind = FORMULATIONS[args.formulation]
     params: dict[str, Any] = {
         "kernel": KERNELS[args.kernel],
@@ -188,11 +209,35 @@ def make_machine(args: argparse.Namespace, labels: Any) -> Any:
     return getattr(softmargin, kind)(**params)
 
 
+def _linear_machine(args: argparse.Namespace, labels: Any) -> Any:
+    from softmargin import LinearSVC
+
+    for name, default in KERNEL_DEFAULTS.items():
+        if getattr(args, name) != default:
+            option = name.replace("_", "-")
+            raise ValueError(f"--{option} is for kernel machines; a linear machine has none.")
+    limit = {} if args.max_iter < 0 else {"max_iter": args.max_iter}
+    weights = _weights_by_label(args, "LinearSVC", labels) if args.class_weight else None
+    return LinearSVC(
+        LINEAR[args.linear],
+        C=args.cost,
+        tol=args.tolerance,
+        shrinking=args.shrinking,
+        fit_intercept=not args.no_intercept,
+        class_weight=weights,
+        random_state=args.seed,
+        **limit,
+    )
+
+
 def _weights_by_label(args: argparse.Namespace, kind: str, labels: Any) -> dict[Any, float]:
     import numpy as np
 
-    if kind != "SVC":
-        raise ValueError(f"class weights are for c-svc; the formulation is {args.formulation}.")
+    if kind not in ("SVC", "LinearSVC"):
+        raise ValueError(
+            "class weights are for c-svc and linear machines;"
+            f" the formulation is {args.formulation}."
+        )
     known = {str(label): label for label in np.unique(labels).tolist()}
     known |= {f"{label:g}": label for label in known.values() if isinstance(label, float)}
     weights = {}

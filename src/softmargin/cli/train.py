@@ -1,12 +1,14 @@
 """Train a machine on a data file and write its model, as svm-train does.
 
 The model is written in LIBSVM's text format, which svm-predict reads too, or, if its name ends in
-.softmargin, in softmargin's own, with the certificate of how optimal it is.
+.softmargin, in softmargin's own, with the certificate of how optimal it is. A linear machine is
+written in LIBLINEAR's format.
 
 examples:
   softmargin train heart_scale                     C-SVC, rbf kernel; writes heart_scale.model
   softmargin train -c 10 -g 0.5 -v 5 heart_scale   cross-validation with 5 folds
   softmargin train --formulation epsilon-svr --kernel linear prices.csv prices.softmargin
+  softmargin train --linear weston-watkins news.svm.gz news.model
   softmargin train --time-limit 60 --save-on-interrupt large.svm.gz
 """
 
@@ -24,6 +26,7 @@ from typing import Any
 from softmargin.cli import INTERRUPTED, OK
 from softmargin.cli.data_options import (
     DATA_FORMATS,
+    MODEL_FORMATS,
     add_data_arguments,
     add_json_argument,
     note,
@@ -47,10 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDS",
         help="cross-validate instead of writing a model",
     )
-    add("--seed", type=int, default=0, help="seed of the folds (default: 0)")
+    add("--seed", type=int, default=0, help="seed of the folds and of linear machines (default: 0)")
     add("--time-limit", type=float, metavar="SECONDS", help="stop then, with what is reached")
     add("--save-on-interrupt", action="store_true", help="at Ctrl-C, write the model so far")
-    add("--format", choices=("native", "libsvm"), help="format of the model, whatever its name")
+    add(
+        "--format",
+        choices=MODEL_FORMATS,
+        help="format of the model, whatever its name",
+    )
     add("-q", "--quiet", action="store_true", help="print nothing but errors")
     add_json_argument(parser)
     add_data_arguments(parser)
@@ -94,7 +101,8 @@ def _limits(args: argparse.Namespace, progress: Progress) -> Iterator[dict[str, 
         state["interrupted"] = True
 
     def watcher(status: Any, seconds: float) -> StopReason | None:
-        progress.show(f"{status.iterations} iterations, violation {status.violation:.3g}")
+        done = f"{status.passes} passes" if args.linear else f"{status.iterations} iterations"
+        progress.show(f"{done}, violation {status.violation:.3g}")
         if state["interrupted"]:
             return StopReason.INTERRUPTED
         over = args.time_limit is not None and time.perf_counter() - start > args.time_limit
@@ -123,7 +131,7 @@ def _write(args: argparse.Namespace, machine: Any, examples: Any, model: str) ->
     from softmargin.io.record import Record
 
     record = examples.with_serials(Record.of(machine))
-    write_any_model(model, record, args.format or format_for(model))
+    write_any_model(model, record, args.format or format_for(model, record))
 
 
 def _report(args: argparse.Namespace, machine: Any, model: str) -> None:

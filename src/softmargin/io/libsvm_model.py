@@ -198,7 +198,7 @@ def write_libsvm_model(path: Any, record: Record) -> None:
 
 
 def _header_lines(record: Record) -> list[str]:
-    kernel = record.params["kernel"]
+    kernel = record.params.get("kernel")
     if record.kind not in NAMES or callable(kernel):
         what = "kernel functions" if callable(kernel) else record.kind
         raise ValueError(
@@ -214,15 +214,15 @@ def _header_lines(record: Record) -> list[str]:
     lines += [
         f"nr_class {len(classes)}",
         f"total_sv {len(values['support_'])}",
-        f"rho {_words(sign * values['intercept_'])}",
+        f"rho {words(sign * values['intercept_'])}",
     ]
     if record.is_classifier:
-        lines.append(f"label {_words(_integer_labels(values['classes_']))}")
+        lines.append(f"label {words(integer_labels(values['classes_']))}")
     for key in PROBABILITIES:
         if f"{key}_" in values:
-            lines.append(f"{key} {_words(values[f'{key}_'])}")
+            lines.append(f"{key} {words(values[f'{key}_'])}")
     if record.is_classifier:
-        lines.append(f"nr_sv {_words(values['_n_support'])}")
+        lines.append(f"nr_sv {words(values['_n_support'])}")
     return lines
 
 
@@ -239,7 +239,7 @@ def _rows(record: Record) -> tuple[Array, sp.csr_matrix, int]:
     return coef, sp.csr_matrix((serial, zeros, starts), shape=(len(serial), 1)), 0
 
 
-def _integer_labels(classes: NDArray[Any]) -> list[int]:
+def integer_labels(classes: NDArray[Any]) -> list[int]:
     try:
         labels = [int(label) for label in classes]
         exact = all(float(label) == label for label in classes)
@@ -253,7 +253,7 @@ def _integer_labels(classes: NDArray[Any]) -> list[int]:
     return labels
 
 
-def _words(values: Any) -> str:
+def words(values: Any) -> str:
     return " ".join(_text(value) for value in values)
 
 

@@ -131,7 +131,8 @@ def _encode(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         arrays[name] = value.astype(str) if text else value
         return {"array": name, "object": True} if text else {"array": name}
     if isinstance(value, tuple):
-        return {"tuple": [_encode(name, item, arrays) for item in value]}
+        items = enumerate(value)
+        return {"tuple": [_encode(f"{name}.{k}", item, arrays) for k, item in items]}
     if isinstance(value, SCALARS):
         return value
     raise TypeError(f"The attribute {name} of type {type(value).__name__} cannot be saved.")

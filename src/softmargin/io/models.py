@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from softmargin.io.file_error import FileError
+from softmargin.io.liblinear_model import read_liblinear_model, write_liblinear_model
 from softmargin.io.libsvm_model import read_libsvm_model, write_libsvm_model
 from softmargin.io.record import Record
 from softmargin.io.streams import compression, reading, suffix_within
 
-FORMATS = ("native", "libsvm")
+FORMATS = ("native", "libsvm", "liblinear")
 NATIVE_SUFFIX = ".softmargin"
 
 
@@ -21,24 +22,32 @@ def format_of(path: Any) -> str:
         return "native"
     if start.startswith(b"svm_type"):
         return "libsvm"
+    if start.startswith(b"solver_type"):
+        return "liblinear"
     raise FileError(
         path,
-        "a model: svm_type at the start (LIBSVM), or a file that softmargin has saved",
+        "a model: svm_type (LIBSVM) or solver_type (LIBLINEAR) at the start, or a file that"
+        " softmargin has saved",
         found=start[:20],
         line=1,
         column=1,
     )
 
 
-def format_for(path: Any) -> str:
+def format_for(path: Any, record: Record) -> str:
     """The format that the name of a new model file asks for: softmargin's own for
-    ``.softmargin``, else LIBSVM's text."""
-    return "native" if suffix_within(path) == NATIVE_SUFFIX else "libsvm"
+    ``.softmargin``, else LIBSVM's or, for a linear machine, LIBLINEAR's text."""
+    if suffix_within(path) == NATIVE_SUFFIX:
+        return "native"
+    return "liblinear" if record.is_linear else "libsvm"
 
 
 def read_any_model(path: Any, *, mmap: bool = True) -> Record:
-    if format_of(path) == "libsvm":
+    format = format_of(path)
+    if format == "libsvm":
         return read_libsvm_model(path)
+    if format == "liblinear":
+        return read_liblinear_model(path)
     if compression(path):
         raise FileError(path, "a native model file that is not compressed: decompress it first")
     from softmargin.io.model_file import read_model
@@ -49,6 +58,9 @@ def read_any_model(path: Any, *, mmap: bool = True) -> Record:
 def write_any_model(path: Any, record: Record, format: str) -> None:
     if format == "libsvm":
         write_libsvm_model(path, record)
+        return
+    if format == "liblinear":
+        write_liblinear_model(path, record)
         return
     if compression(path):
         raise ValueError(

@@ -18,7 +18,7 @@ from softmargin import multiclass
 Array = NDArray[np.float64]
 
 KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
-CLASSIFIERS = ("SVC", "NuSVC")
+CLASSIFIERS = ("SVC", "NuSVC", "LinearSVC")
 REGRESSORS = ("SVR", "NuSVR")
 
 
@@ -53,7 +53,11 @@ class Record:
 
     @property
     def precomputed(self) -> bool:
-        return bool(self.params["kernel"] == "precomputed")
+        return bool(self.params.get("kernel") == "precomputed")
+
+    @property
+    def is_linear(self) -> bool:
+        return self.kind == "LinearSVC"
 
     # --- prediction: the same functions as the estimators', without their validation -----------
 
@@ -65,18 +69,32 @@ class Record:
         if self.kind == "OneClassSVM":
             return np.where(values > 0, 1, -1), values
         classes = self.attributes["classes_"]
+        if self.is_linear:
+            code = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.intp)
+            return classes[code], values
         if len(classes) == 2:
             return classes[(values >= 0).astype(np.intp)], values
         return classes[multiclass.vote(values, len(classes))], values
 
     def decision_values(self, X: Any) -> Array:
-        """One value per row; for more than two classes one per row and pair of classes."""
+        """One value per row; for more than two classes one per pair of classes, or of a linear
+        machine one per class."""
+        if self.is_linear:
+            return self._linear_values(X)
         sums = self._expand(X)
         intercept = self.attributes["intercept_"]
         if sums.shape[1] == 1:
             values: Array = sums[:, 0, 0] + intercept[0]
             return values
         return multiclass.pair_values(sums, intercept)
+
+    def _linear_values(self, X: Any) -> Array:
+        """Features beyond those of the machine have no weight, as in LIBLINEAR."""
+        coef = self.attributes["coef_"][:, : X.shape[1]]
+        products = X[:, : coef.shape[1]] @ coef.T
+        products = products.toarray() if sp.issparse(products) else np.asarray(products)
+        values: Array = products + self.attributes["intercept_"]
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def _expand(self, X: Any) -> Array:
         from softmargin.kernels import BUILT_IN, Precomputed

@@ -16,11 +16,15 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 def check_record(record: Record, path: Any) -> None:
     """Raises FileError for a machine that could not be used."""
-    if record.kind not in KERNEL_MACHINES:
-        raise FileError(path, f"one of {', '.join(KERNEL_MACHINES)} as class", found=record.kind)
-    for problem in (_kernel_problem(record), _shape_problem(record)):
-        if problem:
-            raise FileError(path, problem)
+    if record.kind == "LinearSVC":
+        problem = _linear_problem(record)
+    elif record.kind in KERNEL_MACHINES:
+        problem = _kernel_problem(record) or _shape_problem(record)
+    else:
+        names = ", ".join((*KERNEL_MACHINES, "LinearSVC"))
+        raise FileError(path, f"one of {names} as class", found=record.kind)
+    if problem:
+        raise FileError(path, problem)
 
 
 def checked_estimator(record: Record, path: Any) -> Any:
@@ -100,3 +104,22 @@ def _vectors_problem(record: Record, support: Any) -> str | None:
 
 def _finite(matrix: Any) -> bool:
     return bool(np.isfinite(matrix.data if sp.issparse(matrix) else matrix).all())
+
+
+def _linear_problem(record: Record) -> str | None:
+    """What does not fit together in a linear machine, if anything."""
+    values = record.attributes
+    coef, intercept, classes = (values.get(k, ()) for k in ("coef_", "intercept_", "classes_"))
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+        return "two classes or more as classes_"
+    columns = 1 if len(classes) == 2 else len(classes)
+    if getattr(coef, "ndim", 0) != 2 or coef.dtype not in (np.float32, np.float64):
+        return "a matrix of float32 or float64 as coef_"
+    if coef.shape != (columns, values.get("n_features_in_")):
+        return f"coef_ of shape ({columns}, {values.get('n_features_in_')})"
+    if not isinstance(intercept, np.ndarray) or intercept.shape != (columns,):
+        return f"intercept_ of shape ({columns},)"
+    weights = coef.data if sp.issparse(coef) else coef
+    if intercept.dtype.kind != "f" or not np.isfinite(weights).all():
+        return "finite numbers as coef_ and intercept_"
+    return None if np.isfinite(intercept).all() else "finite numbers as intercept_"
