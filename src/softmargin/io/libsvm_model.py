@@ -198,7 +198,7 @@ def write_libsvm_model(path: Any, record: Record) -> None:
 
 
 def _header_lines(record: Record) -> list[str]:
-    kernel = record.params.get("kernel")
+    kernel: Any = record.params.get("kernel")
     if record.kind not in NAMES or callable(kernel):
         what = "kernel functions" if callable(kernel) else record.kind
         raise ValueError(
