@@ -133,7 +133,7 @@ def _report(task: Task) -> list[str]:
         f" tol {machine.tol:g}",
         "stopped": f"{solution.stop_reason.cause} {solution.stop_reason.remedy}".rstrip(),
         "work": f"{solution.iterations} iterations, {solution.kernel_rows} kernel rows computed,"
-        f" {solution.cache_hits} found in the cache",
+        f" {solution.cache_hits} from cache",
         "time": f"{solution.seconds:.3f} s",
         "held-out": task.judge(y, machine.predict(X)),
     }
