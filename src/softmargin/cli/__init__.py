@@ -61,13 +61,23 @@ def _parser() -> argparse.ArgumentParser:
             help=purpose,
             description=module.__doc__,
             epilog=EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
             conflict_handler="resolve",  # train's -h is LIBSVM's; help is then --help alone
             allow_abbrev=False,
         )
         module.add_arguments(subparser)
         subparser.set_defaults(run=module.run)
     return parser
+
+
+class _Help(argparse.HelpFormatter):
+    """Wraps the paragraphs of a docstring to the terminal, and leaves indented lines alone."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part if "\n  " in part else super(_Help, self)._fill_text(part, width, indent)
+            for part in text.strip().split("\n\n")
+        )
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:

@@ -5,8 +5,8 @@ The model is written in LIBSVM's text format, which svm-predict reads too, or, i
 written in LIBLINEAR's format.
 
 examples:
-  softmargin train heart_scale                     C-SVC, rbf kernel; writes heart_scale.model
-  softmargin train -c 10 -g 0.5 -v 5 heart_scale   cross-validation with 5 folds
+  softmargin train heart_scale                     # C-SVC, rbf kernel; writes heart_scale.model
+  softmargin train -c 10 -g 0.5 -v 5 heart_scale   # cross-validation with 5 folds
   softmargin train --formulation epsilon-svr --kernel linear prices.csv prices.softmargin
   softmargin train --linear weston-watkins news.svm.gz news.model
   softmargin train --time-limit 60 --save-on-interrupt large.svm.gz
