@@ -5,6 +5,7 @@ import functools
 import gzip
 import io
 import lzma
+import os
 
 import numpy as np
 import pytest
@@ -226,7 +227,7 @@ def test_written_and_read_again(tmp_path):
 def test_the_old_file_stays_when_writing_fails(tmp_path):
     path = tmp_path / "data"
     path.write_text("old")
-    path.chmod(0o640)
+    path.chmod(0o600)
     with pytest.raises(TypeError), writing(path) as stream:
         stream.write("not bytes")
     assert path.read_text() == "old"
@@ -234,7 +235,8 @@ def test_the_old_file_stays_when_writing_fails(tmp_path):
     with writing(path) as stream:
         stream.write(b"new")
     assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o640
+    if os.name != "nt":
+        assert path.stat().st_mode & 0o777 == 0o600
     with (
         pytest.raises(FileNotFoundError, match="does not exist; make it first"),
         writing(tmp_path / "no" / "such"),
@@ -242,6 +244,7 @@ def test_the_old_file_stays_when_writing_fails(tmp_path):
         pass
 
 
+@pytest.mark.skipif(os.name == "nt", reason="making links needs a privilege on Windows")
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")

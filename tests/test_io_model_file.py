@@ -58,7 +58,7 @@ def test_labels_of_any_kind(tmp_path, labels):
     for some in (targets, targets.astype(object) if isinstance(labels[0], str) else targets):
         machine = softmargin.SVC(class_weight={labels[0]: 2.0}).fit(X, some)
         machine.save(tmp_path / "m")
-        loaded = softmargin.load(tmp_path / "m")
+        loaded = softmargin.load(tmp_path / "m", mmap=False)
         assert loaded.classes_.dtype == machine.classes_.dtype
         assert loaded.predict(X).tolist() == machine.predict(X).tolist()
         assert loaded.class_weight == machine.class_weight

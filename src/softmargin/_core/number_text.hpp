@@ -9,7 +9,11 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
-#if !defined(__cpp_lib_to_chars)
+// Apple's standard library has from_chars and to_chars for integers only.
+#if defined(__cpp_lib_to_chars) && !defined(SOFTMARGIN_WITHOUT_TO_CHARS)
+#define SOFTMARGIN_TO_CHARS 1
+#else
+#define SOFTMARGIN_TO_CHARS 0
 #include <locale>
 #include <sstream>
 #endif
@@ -21,7 +25,7 @@ inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // A token that the short way below does not settle: many digits, a large exponent, inf, nan.
 // Returns the end of what was read, or nullptr where there is no number.
 inline const char* read_rare_double(const char* first, const char* last, double& value) {
-#if defined(__cpp_lib_to_chars)
+#if SOFTMARGIN_TO_CHARS
   const auto [end, error] = std::from_chars(first, last, value);
   if (error == std::errc::invalid_argument) return nullptr;
   if (error == std::errc::result_out_of_range) {
@@ -32,12 +36,15 @@ inline const char* read_rare_double(const char* first, const char* last, double&
   }
   return end;
 #else
-  std::istringstream stream(std::string(first, last));
+  const char* end = first;  // of the token: all that is copied
+  while (end != last && *end != ' ' && *end != '\t') ++end;
+  std::istringstream stream(std::string(first, end));
   stream.imbue(std::locale::classic());
-  if (stream >> value) return stream.eof() ? last : first + stream.tellg();
+  value = 0;
+  if (stream >> value) return stream.eof() ? end : first + stream.tellg();
   if (value == 0) return nullptr;  // no number; a number too large leaves the largest one
   value = std::copysign(HUGE_VAL, value);
-  return last;
+  return end;
 #endif
 }
 
@@ -75,7 +82,7 @@ inline const char* read_double(const char* first, const char* last, double& valu
 
 inline void append_number(std::string& text, double value) {
   char buffer[40];
-#if defined(__cpp_lib_to_chars)
+#if SOFTMARGIN_TO_CHARS
   const char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
 #else
   int length = 0;
