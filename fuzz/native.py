@@ -13,6 +13,7 @@ import zipfile
 import atheris
 
 with atheris.instrument_imports(include=["softmargin"]):
+    from softmargin.cli import certificate
     from softmargin.io import container, model_file, record_check
 
 from pathlib import Path
@@ -57,8 +58,9 @@ def archived(members: dict[str, bytes]) -> bytes:
 def read(path):
     path.write_bytes(changed(path.read_bytes()))
     machine = model_file.read_model(path)
-    width = machine.attributes["n_features_in_"] if not machine.precomputed else 8
-    if isinstance(width, int) and width <= 1000:
+    certificate.as_lines(machine)
+    width = machine.attributes["n_features_in_"]
+    if width <= 1000:
         with np.errstate(all="ignore"):
             machine.predict(np.ones((2, width)))
 

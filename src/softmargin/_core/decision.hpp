@@ -1,5 +1,6 @@
 // Kernel expansions at new points: sums of coefficients times kernel values with the support
 // vectors, group by group (a group is a class), without ever holding all kernel values.
+// `sums` comes in as zeros: a group without vectors leaves them.
 //
 // sums[(t * groups + g) * outputs + o] = sum over vectors v of group g of
 //                                        coefficients[o * vectors + v] K(point t, v).
@@ -23,6 +24,7 @@ struct Expansion {
   void evaluate(const Examples<Real>& points, Index begin, Index end, Real* sums) const {
     constexpr Index batch_size = 64;
     const Index count = vectors.count;
+    if (count == 0) return;  // the sums are zero already
     const Index groups = static_cast<Index>(group_starts.size()) - 1;
     std::vector<Index> all(count), rows;
     for (Index v = 0; v < count; ++v) all[v] = v;

@@ -225,4 +225,7 @@ class _Decoder:
             known["stop_reason"] = StopReason[known["stop_reason"]]
         except (KeyError, TypeError) as error:
             raise self._error("a certificate with all its fields", error) from error
+        for field in set(fields) - {"stop_reason", "working_set"}:
+            if type(known[field]) not in (int, float):
+                raise self._error(f"a number as {field} of the certificate", known[field])
         return Solution(**known, problems=problems)

@@ -17,9 +17,9 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 def check_record(record: Record, path: Any) -> None:
     """Raises FileError for a machine that could not be used."""
     if record.kind == "LinearSVC":
-        problem = _linear_problem(record)
+        problem = _width_problem(record) or _linear_problem(record)
     elif record.kind in KERNEL_MACHINES:
-        problem = _kernel_problem(record) or _shape_problem(record)
+        problem = _width_problem(record) or _kernel_problem(record) or _shape_problem(record)
     else:
         names = ", ".join((*KERNEL_MACHINES, "LinearSVC"))
         raise FileError(path, f"one of {names} as class", found=record.kind)
@@ -37,6 +37,13 @@ def checked_estimator(record: Record, path: Any) -> Any:
     if wrong:
         raise FileError(path, "only attributes that a fit sets", found=wrong[0])
     return machine
+
+
+def _width_problem(record: Record) -> str | None:
+    width = record.attributes.get("n_features_in_")
+    if not isinstance(width, int) or isinstance(width, bool) or width < 0:
+        return "a number of features as n_features_in_"
+    return None
 
 
 def _kernel_problem(record: Record) -> str | None:
@@ -88,8 +95,11 @@ def _shape_problem(record: Record) -> str | None:
 def _vectors_problem(record: Record, support: Any) -> str | None:
     values, count = record.attributes, len(support)
     if record.precomputed:
-        if support.dtype.kind not in "iu" or (count and support.min() < 0):
-            return "indices of training examples as support_"
+        width = values["n_features_in_"]
+        if support.dtype.kind not in "iu" or (
+            count and not 0 <= support.min() <= support.max() < width
+        ):
+            return f"indices of training examples, from 0 to {width - 1}, as support_"
         return None
     vectors, width = values.get("support_vectors_", ()), values.get("n_features_in_")
     sparse = sp.issparse(vectors)

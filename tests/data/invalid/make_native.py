@@ -92,6 +92,11 @@ def csr(indices: list[int]) -> Callable[[dict, dict], None]:
     return change
 
 
+def precomputed(header: dict, arrays: dict) -> None:
+    header["parameters"]["kernel"] = "precomputed"
+    header["attributes"]["n_features_in_"] = 3
+
+
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     coef = np.ones((1, 4))
@@ -108,6 +113,10 @@ def main() -> None:
     write("degree_is_text", set_header("parameters", "degree", "3"))
     write("format_is_another", lambda h, a: h.update(format="pickle"))
     write("gamma_is_missing", lambda h, a: h["attributes"].pop("_gamma"))
+    write("certificate_has_text_for_a_number", set_header("certificate", "iterations", "many"))
+    write("kernel_is_missing", lambda h, a: h["parameters"].pop("kernel"))
+    write("n_features_is_missing", lambda h, a: h["attributes"].pop("n_features_in_"))
+    write("serial_number_is_out_of_range", precomputed)
     write("kernel_is_unknown", set_header("parameters", "kernel", "os.system"))
     write("n_support_does_not_add_up", set_array("_n_support", np.array([1, 9], np.int32)))
     write("n_support_is_negative", set_array("_n_support", np.array([5, -1], np.int32)))
