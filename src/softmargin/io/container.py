@@ -98,11 +98,11 @@ class Container:
         return header
 
     def _check_stored(self, info: zipfile.ZipInfo, limit: int) -> None:
-        stored = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
-        if not stored or info.file_size > limit or info.file_size != info.compress_size:
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            raise self._error(f"the member {info.filename} neither compressed nor encrypted")
+        if info.file_size > limit or info.file_size != info.compress_size:
             raise self._error(
-                f"the member {info.filename} stored as it is, of at most {limit} bytes",
-                f"{info.file_size} bytes",
+                f"at most {limit} bytes of {info.filename}", f"{info.file_size} bytes"
             )
 
     def array(self, name: str) -> NDArray[Any]:
