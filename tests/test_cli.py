@@ -280,6 +280,7 @@ def test_easy(capsys):
         ("predict two missing.model", "No such file or directory: 'missing.model'"),
         ("predict -b 1 two two.model", "-b 1 is not supported"),
         ("predict wide m.softmargin", "wide has 9 features, but m.softmargin was trained on 4"),
+        ("predict narrow.csv m.softmargin", "narrow.csv has 2 features, but .* trained on 4"),
         ("check --limit 0 two", "--limit 0 must be 1 or more"),
         ("train --target y two", "names a column of a .csv"),
     ],
@@ -288,6 +289,7 @@ def test_bad_input_is_said_in_one_line(command, message, capsys):
     Path("empty").touch()
     Path("one-class-only").write_text("1 1:1\n1 1:2\n")
     Path("wide").write_text("1 9:1\n")
+    Path("narrow.csv").write_text("a,b,label\n1,2,1\n")
     run("train", "-q", "two", "m.softmargin")
     capsys.readouterr()
     assert run(*command.split()) == cli.BAD_INPUT

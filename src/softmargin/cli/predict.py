@@ -75,11 +75,16 @@ def _points(args: argparse.Namespace, record: Any, X: Any) -> Any:
                 f"{args.data}: {X.shape[1]} kernel values in a row; the model needs {width}, one"
                 " with each training example."
             )
-    elif record.attributes["solution_"] is not None and X.shape[1] > width:
+    elif record.attributes["solution_"] is not None and not _fits(X, width):
         raise ValueError(
             f"{args.data} has {X.shape[1]} features, but {args.model} was trained on {width}."
         )
     return X
+
+
+def _fits(X: Any, width: int) -> bool:
+    """Sparse data may lack the last features: all their values are zero there."""
+    return bool(X.shape[1] <= width if hasattr(X, "nnz") else X.shape[1] == width)
 
 
 def _score(record: Any, y: Any, predicted: Any) -> dict[str, Any]:
