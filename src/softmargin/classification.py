@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import column_or_1d
+from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +21,7 @@ from softmargin.formulations import (
     NuSupportVectorClassification,
 )
 from softmargin.machine import Array, Indices, KernelMachine
-from softmargin.validation import check_classes_present, class_weights
+from softmargin.working_sets import WorkingSet
 
 
 class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -67,15 +67,21 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                 raise ValueError(
                     f"The number of classes has to be greater than one; got {len(classes)} class"
                 )
-            weight = self._weights(X, sample_weight, len(labels))
-            self.class_weight_ = class_weights(self.class_weight, classes, labels)
+            weight = self._weights(sample_weight, len(labels))
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=labels)
+            if not (np.isfinite(self.class_weight_) & (self.class_weight_ > 0)).all():
+                raise ValueError(
+                    f"class_weight={self.class_weight!r} gives the weights"
+                    f" {self.class_weight_.tolist()}; every weight must be positive and finite."
+                )
             self.classes_ = classes
-            weight = weight * self.class_weight_[codes]
             self._fit_pairs(X, codes, weight)
+            self._warn_unless_converged()
         return self
 
-    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], weight: Array) -> None:
+    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], sample_weight: Array) -> None:
         k = len(self.classes_)
+        weight = sample_weight * self.class_weight_[codes]
         members = [np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)]
         problems = {}
         for i, j in multiclass.pairs(k):
@@ -83,8 +89,15 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             y = np.where(codes[ids] == i, 1.0, -1.0)
             problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
         self._check_problems(problems, self.classes_)
-        check_classes_present(self.classes_, [len(member) > 0 for member in members])
-        models = self._solve(X, list(problems.values()))
+        absent = [c for c in range(k) if len(members[c]) == 0]
+        if absent:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class."
+                if len(absent) == k - 1
+                else f"All samples of class {self.classes_[absent[0]]!r} have zero weight; remove"
+                " the class or give one of its samples a positive weight."
+            )
+        models = self._solve(X, sample_weight, list(problems.values()))
         coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)
         sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
@@ -151,7 +164,7 @@ class SVC(Classifier):
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the rbf, poly and sigmoid kernels: ``1 / (n_features * X.var())`` for
-        "scale", ``1 / n_features`` for "auto".
+        "scale" (rows counted by their sample weight), ``1 / n_features`` for "auto".
     coef0 : float, default=0.0
         Constant of the poly and sigmoid kernels.
     shrinking : bool, default=True
@@ -172,6 +185,14 @@ class SVC(Classifier):
         With "ovr" and more than two classes, break ties of votes by the decision values.
     random_state : int, RandomState instance or None, default=None
         Not needed: the solver is deterministic. Here so that code written for scikit-learn runs.
+    working_set : {"auto", "most-violating-pair", "second-order", "maximum-gain", \
+            "hybrid-maximum-gain", "block"} or an object of softmargin.working_sets, default="auto"
+        The variables that the solver works on at a time. ``solution_`` says what "auto" chose.
+    precision : {"auto", "float32", "float64"}, default="auto"
+        Type of the kernel rows; the solution itself is float64. "auto" is float64 for small
+        problems, float32 for large ones, and goes on in float64 where float32 cannot reach tol.
+    n_jobs : int or None, default=None
+        Number of threads. None obeys OMP_NUM_THREADS and threadpoolctl, -1 takes all processors.
 
     Attributes
     ----------
@@ -219,6 +240,9 @@ class SVC(Classifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -234,6 +258,9 @@ class SVC(Classifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _pair_problem(self, y: Array, weight: Array) -> Formulation:
         return CSupportVectorClassification(y, self.C * weight)
@@ -281,6 +308,9 @@ class NuSVC(Classifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -296,6 +326,9 @@ class NuSVC(Classifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _pair_problem(self, y: Array, weight: Array) -> Formulation:
         return NuSupportVectorClassification(y, weight, self.nu)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +20,10 @@ from softmargin import _core
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
-RowsOf = Callable[[Indices], tuple[Any, Indices]]
-"""From examples to the core's row source and the rows of it that stand for them."""
+Sources = Callable[[str, Indices], tuple[Any, Indices]]
+"""From a precision and examples to the core's row source and the rows that stand for them."""
+
+CORES = {"float32": _core.float32, "float64": _core.float64}
 
 
 @dataclass(frozen=True)
@@ -33,18 +36,28 @@ class FunctionOfProducts:
     name: ClassVar[str]
     translation_invariant: ClassVar[bool] = False
 
-    def training(self, X: Any, core: Any) -> RowsOf:
-        examples = self._examples(X, core, self._centre(X))
+    def training(self, X: Any) -> Sources:
+        centre = self._centre(X)
 
-        def rows_of(ids: Indices) -> tuple[Any, Indices]:
-            rows = core.Rows.examples(examples, self.name, self.gamma, self.coef0, self.degree)
+        @cache
+        def examples(precision: str) -> Any:
+            return self._examples(X, CORES[precision], centre)
+
+        def source(precision: str, ids: Indices) -> tuple[Any, Indices]:
+            rows = CORES[precision].Rows.examples(
+                examples(precision), self.name, self.gamma, self.coef0, self.degree
+            )
             return rows, ids
 
-        return rows_of
+        return source
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
-        """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v)."""
-        core = _core.float64
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
+        """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v).
+
+        Kernel values are computed in the precision of X, the sums in float64."""
+        core = CORES["float32" if X.dtype == np.float32 else "float64"]
         centre = self._centre(vectors)
         sums: Array = core.expansion(
             self._examples(X, core, centre),
@@ -55,6 +68,7 @@ class FunctionOfProducts:
             self.degree,
             np.ascontiguousarray(coef, dtype=np.float64),
             starts,
+            threads,
         )
         return sums
 
@@ -99,11 +113,13 @@ class Sigmoid(FunctionOfProducts):
 class Precomputed:
     """K is given: a square matrix for training, and one row per new point for prediction."""
 
-    def training(self, X: Any, core: Any) -> RowsOf:
+    def training(self, X: Any) -> Sources:
         matrix = np.asarray(X)
-        return lambda ids: (core.Rows.precomputed(matrix), ids)
+        return lambda precision, ids: (CORES[precision].Rows.precomputed(matrix), ids)
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
         return _grouped_product(X, coef, starts)
 
 
@@ -115,19 +131,21 @@ class Function:
     function: Callable[[Any, Any], Any]
     diagonal_block: ClassVar[int] = 64
 
-    def training(self, X: Any, core: Any) -> RowsOf:
-        def rows_of(ids: Indices) -> tuple[Any, Indices]:
+    def training(self, X: Any) -> Sources:
+        def source(precision: str, ids: Indices) -> tuple[Any, Indices]:
             examples = _take(X, ids)
 
             def values(rows: Indices) -> Array:
                 return self.matrix(_take(examples, rows), examples)
 
-            source = core.Rows.function(values, self._diagonal(examples))
-            return source, np.arange(len(ids), dtype=np.int32)
+            rows = CORES[precision].Rows.function(values, self._diagonal(examples))
+            return rows, np.arange(len(ids), dtype=np.int32)
 
-        return rows_of
+        return source
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
         count, batch = _count(X), max(1, 2**22 // max(coef.shape[1], 1))
         blocks = [
             _grouped_product(

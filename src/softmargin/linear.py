@@ -252,6 +252,8 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
             seconds=time.perf_counter() - began,
             stop_reason=reason,
             working_set="one example",
+            working_set_reason="the only one",
+            precision=self.precision,
         )
         return solver.take_weights(), solver.dual_variables() if self.warm_start else None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -20,14 +22,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from softmargin import _core
+from softmargin import planning
 from softmargin.formulations import Formulation, Model
 from softmargin.io.saving import Saving
 from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.solution import Solution
-from softmargin.training import Settings, train
-from softmargin.validation import for_core, sample_weights, unchanged_on_error
+from softmargin.training import Settings, run_all, train
+from softmargin.working_sets import BY_NAME, WorkingSet
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -53,6 +55,9 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "working_set": [StrOptions({"auto", *BY_NAME}), WorkingSet],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "n_jobs": [None, Integral],
     }
 
     kernel: str | Callable[[Any, Any], Any]
@@ -64,6 +69,9 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
     cache_size: float | str
     verbose: bool | int
     max_iter: int
+    working_set: str | WorkingSet
+    precision: str
+    n_jobs: int | None
 
     dual_coef_: Any  # dense or CSR, as X was
     support_vectors_: Any
@@ -79,8 +87,16 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
 
     # --- fitting -----------------------------------------------------------------------------
 
-    _unchanged_on_error = unchanged_on_error
-    _weights = staticmethod(sample_weights)
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """A fit that fails leaves the estimator as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _validate_examples(self, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
         """X as the core takes it, without a copy where its type already fits; and y."""
@@ -102,22 +118,40 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
                 "Precomputed matrix must be a square matrix."
                 f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
-        return for_core(X), y
+        return _for_core(X), y
 
-    def _make_kernel(self, X: Any) -> Kernel:
+    def _weights(self, sample_weight: Any, count: int) -> Array:
+        """One weight per example; an example of weight zero (or less) is absent."""
+        if sample_weight is None:
+            return np.ones(count)
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(count, sample_weight)
+        weight: Array = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
+        if weight.shape != (count,):
+            raise ValueError(
+                f"sample_weight has the shape {weight.shape}, but there are {count} samples: it must"
+                f" be of shape ({count},), one weight for each."
+            )
+        if not (weight > 0).any():
+            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        return np.maximum(weight, 0.0)
+
+    def _make_kernel(self, X: Any, weight: Array) -> Kernel:
         if callable(self.kernel):
             return Function(self.kernel)
         if self.kernel == "precomputed":
             return Precomputed()
-        self._gamma = self._gamma_value(X)
+        self._gamma = self._gamma_value(X, weight)
         return BUILT_IN[self.kernel](float(self._gamma), float(self.coef0), int(self.degree))
 
-    def _gamma_value(self, X: Any) -> float:
+    def _gamma_value(self, X: Any, weight: Array) -> float:
         if self.gamma == "auto":
             return 1.0 / int(X.shape[1])
         if self.gamma != "scale":
             return float(self.gamma)
-        variance = _variance(X)
+        variance = _variance(X, weight)
         if not np.isfinite(variance):
             raise ValueError(
                 f"gamma='scale' needs the variance of X, which is {variance}."
@@ -125,28 +159,37 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
             )
         return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
 
-    def _solve(self, X: Any, problems: list[tuple[Indices, Formulation]]) -> list[Model]:
+    def _solve(
+        self, X: Any, weight: Array, problems: list[tuple[Indices, Formulation]]
+    ) -> list[Model]:
         """Solves the problems, each on the examples given by its indices, and keeps their
-        certificates in ``solution_``."""
-        core = _core.float64
-        rows_of = self._make_kernel(X).training(X, core)
+        certificates in ``solution_``; `weight` is the weight of each example of X."""
+        kernel = self._make_kernel(X, weight)
+        threads = planning.threads(self.n_jobs)
+        together = planning.problems_at_once(len(problems), threads, callable(self.kernel))
         settings = Settings(
-            working_set="most-violating-pair",
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
-            cache_bytes=cache_bytes(self.cache_size),
+            cache_bytes=cache_bytes(self.cache_size) // together,
+            threads=threads // together,
             max_iter=int(self.max_iter),
             report=_print_status if self.verbose else None,
         )
-        solved = [train(problem, *rows_of(ids), core, settings) for ids, problem in problems]
+        sources = kernel.training(X)
+
+        def solve(ids: Indices, problem: Formulation) -> tuple[Model, Solution]:
+            plan = planning.plan(self.working_set, self.precision, len(ids), kernel)
+            return train(problem, lambda precision: sources(precision, ids), plan, settings)
+
+        solved = run_all([partial(solve, *problem) for problem in problems], together, settings)
         solutions = [solution for _, solution in solved]
         self.solution_ = Solution.combine(solutions)
         self.fit_status_ = int(not self.solution_.converged)
         self._n_iter = np.array([solution.iterations for solution in solutions])
-        self._warn_unless_converged()
         return [model for model, _ in solved]
 
     def _warn_unless_converged(self) -> None:
+        """To be called by ``fit`` itself, so that the warning points to the caller of ``fit``."""
         solution = self.solution_
         if solution.converged:
             return
@@ -201,7 +244,8 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
             X, vectors = X[:, self.support_], None
         else:
             vectors = self.support_vectors_
-        return self._fitted_kernel().expand(X, vectors, coef, starts)
+        threads = planning.threads(self.n_jobs)
+        return self._fitted_kernel().expand(X, vectors, coef, starts, threads)
 
     def _fitted_kernel(self) -> Kernel:
         if callable(self.kernel):
@@ -221,7 +265,7 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
             )
         if self._sparse and not sp.issparse(X):
             X = sp.csr_matrix(X)
-        return for_core(X)
+        return _for_core(X)
 
     def _checked_expansion(self) -> tuple[Array, list[int]]:
         """Coefficients and group starts, after checking that the fitted attributes still fit
@@ -275,25 +319,39 @@ def _indexable(X: Any) -> Any:
     return X
 
 
-def _variance(X: Any) -> float:
-    """The variance of all entries of X, in float64 without a copy of X in float64."""
+def _for_core(X: Any) -> Any:
+    """Rows contiguous in memory; CSR valid and without repeated indices."""
     if sp.issparse(X):
-        total, squares = _sums(X.data, 0.0)
-        count = int(X.shape[0]) * int(X.shape[1])
-        return squares / count - (total / count) ** 2
-    mean = float(X.mean(dtype=np.float64))
+        X.check_format(full_check=True)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+
+
+def _variance(X: Any, weight: Array) -> float:
+    """The variance of all entries of X, where a row counts as often as its weight says; in
+    float64 without a copy of X in float64."""
+    values, row_weight = X, weight
+    if sp.issparse(X):
+        values, row_weight = X.data[:, None], np.repeat(weight, np.diff(X.indptr))
+    count = float(weight.sum()) * int(X.shape[1])
+    stored = float(row_weight.sum()) * int(values.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        return _sums(X, mean)[1] / int(X.size)
+        mean = _moment(values, row_weight, 0.0, power=1) / count
+        squares = _moment(values, row_weight, mean, power=2)
+        return (squares + (count - stored) * mean**2) / count
 
 
-def _sums(values: Any, shift: float) -> tuple[float, float]:
-    total = squares = 0.0
-    rows = max(1, 2**18 // max(1, values[:1].size))
+def _moment(values: Any, weight: Array, shift: float, power: int) -> float:
+    """The weighted sum of (values - shift) ** power, block by block of rows."""
+    total = 0.0
+    rows = max(1, 2**18 // max(1, values.shape[1]))
     for start in range(0, values.shape[0], rows):
         block = values[start : start + rows].astype(np.float64) - shift
-        total += float(block.sum())
-        squares += float(np.square(block).sum())
-    return total, squares
+        total += float(weight[start : start + rows] @ (block**power).sum(axis=1))
+    return total
 
 
 def _print_status(status: Any, seconds: float) -> None:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from softmargin.formulations import OneClass
 from softmargin.machine import Array, KernelMachine
+from softmargin.working_sets import WorkingSet
 
 
 class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
@@ -56,6 +57,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -67,6 +71,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
@@ -87,20 +94,25 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         """
         with self._unchanged_on_error():
             X, _ = self._validate_examples(X, None, numeric_target=False)
-            weight = self._weights(X, sample_weight, _num_samples(X))
+            weight = self._weights(sample_weight, _num_samples(X))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
-            (model,) = self._solve(X, [(ids, OneClass(weight[ids], self.nu))])
+            (model,) = self._solve(X, weight, [(ids, OneClass(weight[ids], self.nu))])
             used = model.coef != 0
             n_support = np.array([used.sum()], dtype=np.int32)
             self._keep(X, ids[used], n_support, model.coef[None, used])
             self.intercept_ = np.array([model.intercept])
             self.offset_ = -self.intercept_
             self.n_iter_ = int(self._n_iter[0])
+            self._warn_unless_converged()
         return self
 
     def decision_function(self, X: Any) -> Array:
         """Signed distance to the region's boundary (in units of the model): positive inside."""
         values: Array = self._expand(X)[:, 0, 0] + self.intercept_[0]
+        # The free support vectors lie on the boundary, and so inside. Their values are rounding
+        # alone, whose sign must not decide.
+        rounding = 2 * len(self.support_) * np.finfo(np.float64).eps * abs(self.intercept_[0])
+        values[np.abs(values) <= rounding] = 0.0
         return values
 
     def score_samples(self, X: Any) -> Array:
@@ -109,5 +121,5 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return scores
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """+1 for samples inside the region, -1 for those outside."""
-        return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)
+        """+1 for samples inside the region or on its boundary, -1 for those outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

@@ -16,6 +16,7 @@ from softmargin.formulations import (
     NuSupportVectorRegression,
 )
 from softmargin.machine import Array, KernelMachine
+from softmargin.working_sets import WorkingSet
 
 
 class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -47,14 +48,15 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
             target = column_or_1d(y, warn=True).astype(np.float64)
             if not np.isfinite(target).all():
                 raise ValueError("Input y contains NaN or infinity.")
-            weight = self._weights(X, sample_weight, len(target))
+            weight = self._weights(sample_weight, len(target))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
-            (model,) = self._solve(X, [(ids, self._problem(target[ids], weight[ids]))])
+            (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
             used = model.coef != 0
             n_support = np.array([used.sum()], dtype=np.int32)
             self._keep(X, ids[used], n_support, model.coef[None, used])
             self.intercept_ = np.array([model.intercept])
             self.n_iter_ = int(self._n_iter[0])
+            self._warn_unless_converged()
         return self
 
     def predict(self, X: Any) -> Array:
@@ -109,6 +111,9 @@ class SVR(Regressor):
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -121,6 +126,9 @@ class SVR(Regressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return EpsilonSupportVectorRegression(z, self.C * weight, self.epsilon)
@@ -161,6 +169,9 @@ class NuSVR(Regressor):
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -173,6 +184,9 @@ class NuSVR(Regressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return NuSupportVectorRegression(z, self.C * weight, self.nu)

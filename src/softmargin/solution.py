@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -23,8 +24,12 @@ class StopReason(enum.Enum):
         "Fit again for the optimum.",
     )
     NO_PROGRESS = (
-        "Rounding leaves no step that changes the solution, but the tolerance is not reached.",
+        "No step makes measurable progress any more, but the tolerance is not reached.",
         "Raise tol, lower C, or scale the data.",
+    )
+    STUCK = (
+        "No pair that maximum-gain selection may choose can move, though others would.",
+        "Use working_set='hybrid-maximum-gain', which cannot get stuck.",
     )
     UNBOUNDED = (
         "The problem has no finite solution: with C=inf no slack is allowed,"
@@ -61,6 +66,8 @@ class Solution:
     seconds: float
     stop_reason: StopReason
     working_set: str
+    working_set_reason: str
+    precision: str
     problems: tuple[Solution, ...] = field(default=(), repr=False)
 
     @property
@@ -83,6 +90,10 @@ class Solution:
         """One certificate for a fit that solved several problems."""
         if len(problems) == 1:
             return problems[0]
+
+        def common(names: Iterable[str]) -> str:
+            return ", ".join(dict.fromkeys(names))
+
         unfinished = [s.stop_reason for s in problems if not s.converged]
         return cls(
             dual_objective=sum(s.dual_objective for s in problems),
@@ -94,6 +105,8 @@ class Solution:
             cache_hits=sum(s.cache_hits for s in problems),
             seconds=sum(s.seconds for s in problems),
             stop_reason=unfinished[0] if unfinished else StopReason.CONVERGED,
-            working_set=problems[0].working_set,
+            working_set=common(s.working_set for s in problems),
+            working_set_reason=common(s.working_set_reason for s in problems),
+            precision=common(s.precision for s in problems),
             problems=tuple(problems),
         )

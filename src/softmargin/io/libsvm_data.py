@@ -7,7 +7,6 @@ right size, so that nothing but the result grows with the file.
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from softmargin import _core
 from softmargin.io.file_error import FileError
-from softmargin.io.streams import line_blocks, reading, writing
+from softmargin.io.streams import available_processors, line_blocks, reading, writing
 
 Array = NDArray[np.float64]
 
@@ -79,7 +78,7 @@ def read_rows(
     """The rows from here to the end of a stream: their leading numbers, the rest as CSR, and how
     many had a qid."""
     start = stream.tell()
-    threads = threads or _available_processors()
+    threads = threads or available_processors()
     plans = []
     for block in line_blocks(stream):
         plans.append(_core.text.plan(block, leading, first_index, threads))
@@ -205,9 +204,3 @@ def _checked_dtype(dtype: Any) -> np.dtype[Any]:
     if wanted not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise ValueError(f"dtype={dtype!r} is not supported: use float64 or float32.")
     return wanted
-
-
-def _available_processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -26,6 +26,7 @@ from softmargin.io.file_error import FileError
 from softmargin.io.record import Record
 from softmargin.io.record_check import check_record
 from softmargin.solution import Solution, StopReason
+from softmargin.working_sets import BY_NAME, WorkingSet
 
 FORMAT, VERSION, READABLE_BY = "softmargin model", 1, 1
 SUFFIX = ".softmargin"
@@ -97,6 +98,8 @@ def _encode_parameter(name: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, SCALARS):
         return value
+    if isinstance(value, WorkingSet):
+        return {"working_set": value.name, "options": dataclasses.asdict(value)}  # type: ignore[call-overload]
     if isinstance(value, dict):
         pairs = [[_encode_parameter(name, k), _encode_parameter(name, v)] for k, v in value.items()]
         return {"dict": pairs}
@@ -166,6 +169,8 @@ class _Decoder:
     def parameter(self, name: str, value: Any) -> Any:
         if isinstance(value, SCALARS):
             return value
+        if isinstance(value, dict) and "working_set" in value:
+            return self._working_set(value)
         pairs = value.get("dict") if isinstance(value, dict) else None
         valid = isinstance(pairs, list) and all(
             isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], SCALARS)
@@ -174,6 +179,12 @@ class _Decoder:
         if not valid:
             raise self._error(f"a number, text or dictionary as parameter {name!r}", value)
         return {key: self.parameter(name, item) for key, item in pairs or ()}
+
+    def _working_set(self, value: dict[str, Any]) -> WorkingSet:
+        try:
+            return type(BY_NAME[value["working_set"]])(**value["options"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._error("a working set rule and its options", error) from error
 
     def attribute(self, name: str, value: Any) -> Any:
         if not re.fullmatch(r"_?[a-zA-Z][a-zA-Z0-9_]*", name):
@@ -225,7 +236,10 @@ class _Decoder:
             known["stop_reason"] = StopReason[known["stop_reason"]]
         except (KeyError, TypeError) as error:
             raise self._error("a certificate with all its fields", error) from error
-        for field in set(fields) - {"stop_reason", "working_set"}:
-            if type(known[field]) not in (int, float):
-                raise self._error(f"a number as {field} of the certificate", known[field])
+        for field in dataclasses.fields(Solution):
+            text, value = field.type == "str", known.get(field.name)
+            wanted = (str,) if text else (int, float)
+            if field.name not in ("stop_reason", "problems") and type(value) not in wanted:
+                kind = "text" if text else "a number"
+                raise self._error(f"{kind} as {field.name} of the certificate", value)
         return Solution(**known, problems=problems)

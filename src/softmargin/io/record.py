@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin import multiclass
+from softmargin.io.streams import available_processors
 
 Array = NDArray[np.float64]
 
@@ -113,7 +114,7 @@ class Record:
             float(self.params["coef0"]),
             int(self.params["degree"]),
         )
-        return kernel.expand(points, vectors, coef, starts)
+        return kernel.expand(points, vectors, coef, starts, available_processors())
 
 
 def _same_features(vectors: Any, X: Any) -> tuple[Any, Any]:

@@ -197,3 +197,9 @@ def _compressing(path: Path, kind: str) -> Iterator[Any]:
     else:
         with _opener(kind)(path, "wb") if kind else open(path, "wb") as stream:
             yield stream
+
+
+def available_processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -2,9 +2,7 @@
 // that can rise and the smallest among those that can fall (eq. 13 and 14 of the LIBSVM paper).
 #pragma once
 
-#include <algorithm>
-
-#include "../dual.hpp"
+#include "argmax.hpp"
 
 namespace softmargin {
 
@@ -19,58 +17,46 @@ struct Extremes {
   }
 };
 
-namespace detail {
-
-constexpr Index chunk = 256;
-constexpr int lanes = 8;
-
-// The largest (sign = 1) or smallest (sign = -1) of gate - (gradient + offset).
-template <int sign>
-double best_of(const double* gradient, const double* gate, double offset, Index count) {
-  const auto better = [](double a, double b) { return sign > 0 ? a > b : a < b; };
-  double best[lanes];
-  std::fill(best, best + lanes, -sign * infinity);
-  Index k = 0;
-  for (; k + lanes <= count; k += lanes)
-    for (int l = 0; l < lanes; ++l) {
-      const double v = gate[k + l] - (gradient[k + l] + offset);
-      best[l] = better(v, best[l]) ? v : best[l];
-    }
-  for (; k < count; ++k) {
-    const double v = gate[k] - (gradient[k] + offset);
-    if (better(v, best[0])) best[0] = v;
-  }
-  for (int l = 1; l < lanes; ++l)
-    if (better(best[l], best[0])) best[0] = best[l];
-  return best[0];
+inline Best highest_that_can_rise(const Dual& dual, const Part& part) {
+  return argmax(dual.active, [&](Index start, Index count, double* scores) {
+    const double *gradient = &dual.gradient[start], *gate = &part.rise_gate[start];
+    for (Index k = 0; k < count; ++k) scores[k] = gate[k] - (gradient[k] + part.offset);
+  });
 }
 
-// The position of the best value over all active variables; of equal values the last. A pass keeps
-// one value a lane and remembers the chunk, which is then searched: so the pass vectorises.
-template <int sign>
-Index find_best(const Dual& dual, const Part& part, const double* gate, double& best) {
-  const double* gradient = dual.gradient.data();
-  best = -sign * infinity;
-  Index best_chunk = -1;
-  for (Index start = 0; start < dual.active; start += chunk) {
-    const Index count = std::min(chunk, dual.active - start);
-    const double v = best_of<sign>(gradient + start, gate + start, part.offset, count);
-    if (sign > 0 ? v >= best : v <= best) best = v, best_chunk = start;
-  }
-  if (best == -sign * infinity) return -1;
-  Index k = std::min(best_chunk + chunk, dual.active) - 1;
-  while (gate[k] - (gradient[k] + part.offset) != best) --k;
-  return k;
+inline Best lowest_that_can_fall(const Dual& dual, const Part& part) {
+  Best best = argmax(dual.active, [&](Index start, Index count, double* scores) {
+    const double *gradient = &dual.gradient[start], *gate = &part.fall_gate[start];
+    for (Index k = 0; k < count; ++k) scores[k] = (gradient[k] + part.offset) - gate[k];
+  });
+  best.score = -best.score;
+  return best;
 }
-
-}  // namespace detail
 
 inline Extremes extremes(const Dual& dual, int index) {
   const Part& part = dual.parts[index];
-  Extremes found;
-  found.up = {index, detail::find_best<1>(dual, part, part.rise_gate.data(), found.highest)};
-  found.down = {index, detail::find_best<-1>(dual, part, part.fall_gate.data(), found.lowest)};
-  return found;
+  const Best up = highest_that_can_rise(dual, part), down = lowest_that_can_fall(dual, part);
+  return {{index, up.position}, {index, down.position}, up.score, down.score};
+}
+
+// Of each part, or of all together where steps may cross from one part to the other.
+inline std::vector<Extremes> extremes_by_group(const Dual& dual) {
+  std::vector<Extremes> groups;
+  for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
+    const Extremes part = extremes(dual, s);
+    if (s == 0 || dual.separate)
+      groups.push_back(part);
+    else
+      groups[0].merge(part);
+  }
+  return groups;
+}
+
+inline Extremes most_violating(const Dual& dual) {
+  Extremes worst;
+  for (const Extremes& group : extremes_by_group(dual))
+    if (worst.up.position < 0 || group.violation() > worst.violation()) worst = group;
+  return worst;
 }
 
 }  // namespace softmargin

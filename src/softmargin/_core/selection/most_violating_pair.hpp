@@ -7,24 +7,15 @@
 
 namespace softmargin {
 
-inline Pair most_violating_pair(const Dual& dual) {
-  Pair pair;
-  Extremes all;
-  for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
-    const Extremes part = extremes(dual, s);
-    if (dual.separate) {
-      if (part.violation() > pair.violation) pair = {part.up, part.down, part.violation()};
-    } else {
-      all.merge(part);
-    }
-  }
-  return dual.separate ? pair : Pair{all.up, all.down, all.violation()};
+inline Selection most_violating_pair(const Dual& dual) {
+  const Extremes worst = most_violating(dual);
+  return {{worst.up, worst.down, worst.violation()}, worst.violation()};
 }
 
-template <class Real>
-class MostViolatingPair final : public Rule<Real> {
+template <class Rows>
+class MostViolatingPair final : public Rule<Rows> {
  public:
-  Pair select(const Dual& dual, KernelMatrix<Real>&) override { return most_violating_pair(dual); }
+  Selection select(const Dual& dual, Rows&) override { return most_violating_pair(dual); }
 };
 
 }  // namespace softmargin

@@ -1,0 +1,40 @@
+// The position of the largest score over many variables; of equal scores the last.
+#pragma once
+
+#include <algorithm>
+
+#include "../dual.hpp"
+
+namespace softmargin {
+
+struct Best {
+  double score = -infinity;
+  Index position = -1;
+};
+
+// fill(start, count, scores) computes the scores of one chunk, in a loop that vectorises; only a
+// chunk that improves on the best so far is searched for the place. -inf means "not eligible".
+template <class Fill>
+Best argmax(Index size, Fill fill) {
+  constexpr Index chunk = 256;
+  constexpr int lanes = 8;
+  double scores[chunk];
+  Best best;
+  for (Index start = 0; start < size; start += chunk) {
+    const Index count = std::min(chunk, size - start);
+    fill(start, count, scores);
+    std::fill(scores + count, scores + chunk, -infinity);
+    double tops[lanes];
+    std::fill(tops, tops + lanes, -infinity);
+    for (Index k = 0; k < chunk; k += lanes)
+      for (int l = 0; l < lanes; ++l) tops[l] = scores[k + l] > tops[l] ? scores[k + l] : tops[l];
+    const double top = *std::max_element(tops, tops + lanes);
+    if (top < best.score || top == -infinity) continue;
+    Index k = count - 1;
+    while (scores[k] != top) --k;
+    best = {top, start + k};
+  }
+  return best;
+}
+
+}  // namespace softmargin
