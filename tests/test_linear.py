@@ -333,6 +333,28 @@ def test_warm_start_from_another_problem_is_refused():
         found.set_params(multi_class="ovr").fit(X, y)
 
 
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_threads_share_out_the_classes(precision):
+    X, y = digits()
+    options = {"tol": 1e-8, "max_iter": 20_000, "precision": precision, "random_state": 0}
+    one = LinearSVC("ovr", **options).fit(X, y)
+    three = LinearSVC("ovr", n_jobs=3, warm_start=True, **options).fit(X, y)
+    again = LinearSVC("ovr", n_jobs=3, **options).fit(X, y)
+    np.testing.assert_array_equal(three.coef_, again.coef_)
+    np.testing.assert_allclose(three.coef_, one.coef_, atol=1e-3)
+    assert three.solution_.primal_objective == pytest.approx(
+        primal(three, X, y, np.ones(len(y))), rel=1e-11
+    )
+    assert three.solution_.relative_gap <= 1e-8
+    assert three.fit(X, y).n_iter_ == 0
+    assert three.set_params(n_jobs=2).fit(X, y).n_iter_ == 0
+
+
+def test_threads_are_refused_where_they_have_nothing_to_do():
+    with pytest.raises(ValueError, match="n_jobs=2 needs multi_class='ovr'"):
+        LinearSVC(n_jobs=2).fit(*small())
+
+
 def test_the_seed_decides():
     X, y = digits()
     a, b, c = (LinearSVC(random_state=seed, max_iter=1000).fit(X, y) for seed in (0, 0, 1))
@@ -365,9 +387,10 @@ def test_a_tolerance_beyond_rounding_ends():
     assert found.solution_.relative_gap < 1e-13
 
 
-def test_interrupt_leaves_the_machine_as_it_was(monkeypatch):
+@pytest.mark.parametrize("options", [{}, {"multi_class": "ovr", "n_jobs": 2}])
+def test_interrupt_leaves_the_machine_as_it_was(monkeypatch, options):
     X, y = digits()
-    machine = LinearSVC(verbose=True, random_state=0)
+    machine = LinearSVC(verbose=True, random_state=0, **options)
 
     def interrupt(status, seconds):
         raise KeyboardInterrupt
@@ -477,6 +500,8 @@ def test_the_core_checks_what_it_is_given():
     options = (5, "weston_watkins", "newton", 1e-3, True, 0)
     with pytest.raises(ValueError, match="do not fit"):
         _core.linear.SolverFloat64(rows, y[1:].astype(np.int32), np.ones(len(y)), *options)
+    with pytest.raises(ValueError, match="rows of X must be contiguous"):
+        _core.linear.Rows.dense(np.asfortranarray(X), 0.0)
     with pytest.raises(ValueError, match="unknown machine"):
         _core.linear.SolverFloat64(
             rows, y.astype(np.int32), np.ones(len(y)), 5, "ovr", "sorted", 1e-3, True, 0

@@ -126,15 +126,13 @@ SMALL = ("dna", "satimage", "letter", "plant_margin")
 
 def _dense(name: str, scale: Any) -> DataSet:
     file = np.load(folder() / f"{name}.npz")
+
+    def part(key: str) -> Any:
+        return scale(np.ascontiguousarray(file[key], dtype=np.float64))
+
     if "X" in file:
-        return _split(name, scale(file["X"].astype(np.float64)), file["y"])
-    return DataSet(
-        name,
-        scale(file["X_train"].astype(np.float64)),
-        file["y_train"],
-        scale(file["X_test"].astype(np.float64)),
-        file["y_test"],
-    )
+        return _split(name, part("X"), file["y"])
+    return DataSet(name, part("X_train"), file["y_train"], part("X_test"), file["y_test"])
 
 
 def _split(name: str, X: Any, y: Any) -> DataSet:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -19,10 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from softmargin import _core
+from softmargin.descent import Problem, Settings, descend
 from softmargin.io.saving import Saving
-from softmargin.solution import Solution, StopReason
-from softmargin.training import stop_reason
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -31,29 +27,7 @@ from softmargin.validation import (
     unchanged_on_error,
 )
 
-SLICE_SECONDS = 0.05
-FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
-
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What the core needs to know: the examples, their columns of W, their C, and the machine."""
-
-    X: Any
-    column: NDArray[np.int32]
-    upper: Array
-    columns: int
-    machine: str
-    constant: float
-
-    def rows(self) -> Any:
-        reader = _core.linear.Rows
-        if not sp.issparse(self.X):
-            return reader.dense(self.X, self.constant)
-        X = self.X
-        return reader.csr(X.data, X.indices, X.indptr, X.shape[1], self.constant)
 
 
 class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,6 +68,9 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         classes.  They are scaled to the new C.
     random_state : int, RandomState instance or None, default=None
         For the order of the examples in each pass.
+    n_jobs : int or None, default=None
+        Threads, for ``multi_class="ovr"`` only, which share out the classes; -1 for all
+        processors.  The result depends on the seed and, within `tol`, on the number of threads.
     verbose : bool or int, default=False
         Print a line of progress now and then.
 
@@ -129,6 +106,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         "precision": [StrOptions({"float64", "float32"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -146,6 +124,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         precision: str = "float64",
         warm_start: bool = False,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
         self.multi_class = multi_class
@@ -159,6 +138,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         self.precision = precision
         self.warm_start = warm_start
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -185,11 +165,12 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         """
         with unchanged_on_error(self):
             problem = self._problem(X, y, sample_weight)
-            start = self._start(problem)
-            weights, dual = self._descend(problem, start)
-            self._keep(weights)
+            result = descend(problem, self._start(problem), self._settings())
+            self.solution_ = result.solution
+            self.n_iter_ = result.solution.iterations
+            self._keep(result.weights)
             if self.warm_start:
-                self._dual = self._relative(dual, problem)
+                self._dual = self._relative(result.dual(), problem)
             self._warn_unless_converged()
         return self
 
@@ -220,74 +201,26 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
             constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
         )
 
-    def _descend(self, problem: Problem, start: Any) -> tuple[Array, Any]:
-        """Runs the solver in slices; returns W and the dual variables."""
-        began = time.perf_counter()
-        rows = problem.rows()
-        passes = 0
-        if self.precision == "float32":
-            solver = self._solver(rows, problem, np.float32, start)
-            passes, _ = self._run(solver, self.max_iter, began)
-            start = solver.dual_variables()
-            del solver
-        solver = self._solver(rows, problem, np.float64, start)
-        _, stop = self._run(solver, self.max_iter - passes, began)
-        status = solver.finish()
-        reason = (
-            StopReason.CONVERGED
-            if status.optimal
-            else StopReason.NO_PROGRESS
-            if status.stuck
-            else stop or StopReason.MAX_ITER
-        )
-        self.n_iter_ = passes + status.passes
-        self.solution_ = Solution(
-            dual_objective=status.dual,
-            primal_objective=status.primal,
-            kkt_violation=status.violation,
-            iterations=self.n_iter_,
-            kernel_rows=0,
-            kernel_evaluations=0,
-            cache_hits=0,
-            seconds=time.perf_counter() - began,
-            stop_reason=reason,
-            working_set="one example",
-            working_set_reason="the only one",
+    def _threads(self) -> int:
+        if self.n_jobs in (None, 1):
+            return 1
+        if self.multi_class != "ovr":
+            raise ValueError(
+                f"n_jobs={self.n_jobs} needs multi_class='ovr', whose classes are separate"
+                f" problems; the descent of {self.multi_class!r} is sequential. Use n_jobs=None."
+            )
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _settings(self) -> Settings:
+        return Settings(
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            shrinking=bool(self.shrinking),
             precision=self.precision,
+            threads=self._threads(),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            report=_print_status if self.verbose else None,
         )
-        return solver.take_weights(), solver.dual_variables() if self.warm_start else None
-
-    def _solver(self, rows: Any, problem: Problem, dtype: Any, start: Any) -> Any:
-        single = dtype == np.float32
-        solver_type = _core.linear.SolverFloat32 if single else _core.linear.SolverFloat64
-        solver = solver_type(
-            rows,
-            problem.column,
-            problem.upper,
-            problem.columns,
-            problem.machine,
-            "newton",
-            max(float(self.tol), FLOAT32_GAP) if single else float(self.tol),
-            bool(self.shrinking),
-            int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-        )
-        if start is not None:
-            solver.start_from(*start)
-        return solver
-
-    def _run(self, solver: Any, limit: int, began: float) -> tuple[int, StopReason | None]:
-        """Runs until done, out of passes, without progress, or stopped; returns the passes it
-        took, and why it was stopped."""
-        stop = None
-        status = solver.run(0, 0.0)
-        while not status.optimal and not status.stuck and status.passes < limit:
-            stop = stop_reason(status, time.perf_counter() - began)
-            if stop:
-                break
-            status = solver.run(limit - status.passes, SLICE_SECONDS)
-            if self.verbose:
-                _print_status(status, time.perf_counter() - began)
-        return int(status.passes), stop
 
     def _keep(self, weights: Array) -> None:
         """Sets the fitted attributes from W, features x classes, without a copy where possible."""

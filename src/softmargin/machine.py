@@ -131,8 +131,8 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
         )
         if weight.shape != (count,):
             raise ValueError(
-                f"sample_weight has the shape {weight.shape}, but there are {count} samples: it must"
-                f" be of shape ({count},), one weight for each."
+                f"sample_weight has the shape {weight.shape}, but there are {count} samples: it"
+                f" must be of shape ({count},), one weight for each."
             )
         if not (weight > 0).any():
             raise ValueError("Invalid input - all samples have zero or negative weights.")

@@ -49,10 +49,8 @@ def watched(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def stop_reason(status: Any, seconds: float) -> StopReason | None:
-    """What the watcher of this context, if there is one, says between two slices."""
-    watcher = _watcher.get()
-    return watcher(status, seconds) if watcher else None
+def current_watcher() -> Watcher | None:
+    return _watcher.get()
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Settings:
     max_iter: int
     report: Callable[[Any, float], None] | None = None
     """Called between slices with the solver's status and the seconds since the start."""
-    watcher: Watcher | None = field(default_factory=_watcher.get)
+    watcher: Watcher | None = field(default_factory=current_watcher)
     """That of the context in which the fit began: its threads have contexts of their own."""
     abandoned: threading.Event = field(default_factory=threading.Event)
     """Set when the fit has failed or was interrupted elsewhere."""

@@ -22,3 +22,5 @@ float32: Any = _module.float32
 float64: Any = _module.float64
 Outcome: Any = _module.Outcome
 Status: Any = _module.Status
+linear: Any = _module.linear
+text: Any = _module.text

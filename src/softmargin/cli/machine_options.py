@@ -14,6 +14,10 @@ FORMULATIONS = {
     "epsilon-svr": "SVR",
     "nu-svr": "NuSVR",
 }
+WORKING_SETS = (
+    *("auto", "most-violating-pair", "second-order", "maximum-gain", "hybrid-maximum-gain"),
+    "block",
+)
 LINEAR = {
     "weston-watkins": "weston_watkins",
     "crammer-singer": "crammer_singer",
@@ -21,7 +25,7 @@ LINEAR = {
 }
 KERNEL_DEFAULTS = {
     **{"formulation": "c-svc", "kernel": "rbf", "degree": 3, "gamma": "auto", "coef0": 0.0},
-    **{"nu": 0.5, "epsilon": 0.1, "cache_size": None},
+    **{"nu": 0.5, "epsilon": 0.1, "cache_size": None, "working_set": "auto", "precision": "auto"},
 }
 KERNELS = {
     "linear": "linear",
@@ -176,6 +180,21 @@ def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
         " one-vs-rest; of the options above -c, -e, -h and class weights apply",
     )
     add("--no-intercept", action="store_true", help="a linear machine without a constant")
+    add(
+        "--working-set",
+        choices=WORKING_SETS,
+        default="auto",
+        metavar="NAME",
+        help=f"how the solver chooses the variables to work on: {', '.join(WORKING_SETS)}"
+        " (default: auto)",
+    )
+    add(
+        "--precision",
+        choices=("auto", "float32", "float64"),
+        default="auto",
+        help="of the kernel values (default: auto)",
+    )
+    add("--threads", type=int, metavar="N", help="how many threads train (default: 1)")
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
 
 
@@ -197,6 +216,9 @@ def make_machine(args: argparse.Namespace, labels: Any) -> Any:
         "shrinking": args.shrinking,
         "cache_size": "auto" if args.cache_size is None else args.cache_size,
         "max_iter": args.max_iter,
+        "working_set": args.working_set,
+        "precision": args.precision,
+        "n_jobs": args.threads,
     }
     if kind in ("SVC", "SVR", "NuSVR"):
         params["C"] = args.cost
@@ -226,6 +248,7 @@ def _linear_machine(args: argparse.Namespace, labels: Any) -> Any:
         fit_intercept=not args.no_intercept,
         class_weight=weights,
         random_state=args.seed,
+        n_jobs=args.threads,
         **limit,
     )
 

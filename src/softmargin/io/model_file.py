@@ -14,6 +14,7 @@ that it does not know.  So a later version may add; what changes a meaning raise
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from typing import Any
 
@@ -221,25 +222,27 @@ class _Decoder:
         fields = [f.name for f in dataclasses.fields(Solution) if f.name != "problems"]
         problems: tuple[Solution, ...] = ()
         if certificate.get("problems"):
-            columns = [self.container.array(f"problems.{field}").tolist() for field in fields]
-            problems = tuple(
-                self._one_solution(dict(zip(fields, row, strict=True)), fields, ())
-                for row in zip(*columns, strict=True)
-            )
-        return self._one_solution(certificate, fields, problems)
+            names = [f for f in fields if f"problems.{f}.npy" in self.container.members]
+            columns = [self.container.array(f"problems.{name}").tolist() for name in names]
+            try:
+                rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+            except (ValueError, TypeError) as error:
+                raise self._error("columns of one length in the certificate", error) from error
+            problems = tuple(self._one_solution(row, ()) for row in rows)
+        return self._one_solution(certificate, problems)
 
-    def _one_solution(
-        self, values: dict[str, Any], fields: list[str], problems: tuple[Solution, ...]
-    ) -> Solution:
-        try:
-            known = {field: values[field] for field in fields}
-            known["stop_reason"] = StopReason[known["stop_reason"]]
-        except (KeyError, TypeError) as error:
-            raise self._error("a certificate with all its fields", error) from error
+    def _one_solution(self, values: dict[str, Any], problems: tuple[Solution, ...]) -> Solution:
+        """A certificate; what an older version did not write is empty, or not a number."""
+        known: dict[str, Any] = {}
         for field in dataclasses.fields(Solution):
-            text, value = field.type == "str", known.get(field.name)
+            text = field.type == "str"
+            known[field.name] = value = values.get(field.name, "" if text else math.nan)
             wanted = (str,) if text else (int, float)
             if field.name not in ("stop_reason", "problems") and type(value) not in wanted:
                 kind = "text" if text else "a number"
                 raise self._error(f"{kind} as {field.name} of the certificate", value)
-        return Solution(**known, problems=problems)
+        try:
+            known |= {"stop_reason": StopReason[known["stop_reason"]], "problems": problems}
+        except (KeyError, TypeError) as error:
+            raise self._error("a known reason for stopping in the certificate", error) from error
+        return Solution(**known)

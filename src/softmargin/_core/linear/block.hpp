@@ -13,28 +13,27 @@ struct Entry {
   std::int32_t cls;
 };
 
-using Block = std::vector<Entry>;
+using ExampleBlock = std::vector<Entry>;
 
 // What a visit considers of a block: the classes that are not zero before it or may not be after
-// it.
+// it. There is room for all classes; the first `size` places are in use.
 struct Candidates {
+  explicit Candidates(std::int32_t classes)
+      : cls(classes + 1), error(classes + 1), beta(classes + 1), v(classes + 1), b(classes + 1) {}
+
+  void add(std::int32_t c, double e, double value) {
+    cls[size] = c;
+    error[size] = e;
+    beta[size] = value;
+    ++size;
+  }
+
+  std::size_t size = 0;
   std::vector<std::int32_t> cls;
   std::vector<double> error;  // 1 minus the margin: positive where there is loss
   std::vector<double> beta;   // before the visit
   std::vector<double> v;      // of the sub-problem, in units of scores: |x|^2 times the paper's
   std::vector<double> b;      // the answer, in the same units
-
-  void clear() {
-    cls.clear();
-    error.clear();
-    beta.clear();
-  }
-  void add(std::int32_t c, double e, double value) {
-    cls.push_back(c);
-    error.push_back(e);
-    beta.push_back(value);
-  }
-  std::size_t size() const { return cls.size(); }
 };
 
 }  // namespace softmargin

@@ -44,7 +44,7 @@ struct Example {
   double gap = 0;                      // its share of the duality gap, as of its last visit
   std::int32_t label = 0;
   Rest rest;
-  Block block;
+  ExampleBlock block;
 };
 
 template <class Real>
@@ -56,13 +56,16 @@ class Descent {
           bool shrinking, std::uint64_t seed)
       : rows_(rows),
         subproblem_(std::move(subproblem)),
+        coupled_(subproblem_->coupled()),
+        wants_all_(subproblem_->wants_all()),
         tolerance_(tolerance),
         shrinking_(shrinking),
         random_(seed),
         weights_(rows.features, classes),
         examples_(rows.count),
         score_(classes),
-        found_(classes + 1) {
+        found_(classes + 1),
+        set_(classes) {
     for (std::int32_t i = 0; i < rows.count; ++i) {
       Example& x = examples_[i];
       x.label = labels[i];
@@ -114,7 +117,7 @@ class Descent {
     double total = 0;
     for (const std::int32_t i : order_) {
       Example& x = examples_[i];
-      set_.clear();
+      set_.size = 0;
       change_.clear();
       x.block.clear();
       for (std::int64_t e = starts[i]; e < starts[i + 1]; ++e) {
@@ -219,15 +222,17 @@ class Descent {
     if (!narrow || !x.block.empty()) {
       rows_.read(i, row_);
       const double offset = narrow ? gather_narrow(x) : gather(x);
-      const double G = prepare(x, offset, narrow);
       x.gap = gap(x);
       const std::size_t before = x.block.size();
-      if (set_.size() > 0) {
+      if (subproblem_->violation(set_, x.upper) > 0) {
+        const double G = prepare(x, offset, narrow);
         subproblem_->solve(set_, x.squared_norm * x.upper, G);
         changed = take_step(x);
-        for (std::size_t j = before; j < set_.size(); ++j) entered |= set_.b[j] > 0;
+        for (std::size_t j = before; j < set_.size; ++j) entered |= set_.b[j] > 0;
       }
       if (changed) keep_block(x.block);
+    } else {
+      x.gap = 0;
     }
     // Single entries of W cost more than those of a contiguous row.
     const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(weights_.classes());
@@ -240,15 +245,15 @@ class Descent {
     weights_.scores(row_, score_.data());
     const std::int32_t y = x.label;
     const double own = y >= 0 ? score_[y] : 0;
-    const double offset = subproblem_->coupled() ? 1 - own : 1;
+    const double offset = coupled_ ? 1 - own : 1;
     const Real nowhere = -std::numeric_limits<Real>::infinity();
-    if (y >= 0) score_[y] = subproblem_->coupled() ? nowhere : static_cast<Real>(-own);
-    set_.clear();
+    if (y >= 0) score_[y] = coupled_ ? nowhere : static_cast<Real>(-own);
+    set_.size = 0;
     for (const Entry& entry : x.block) {
       set_.add(entry.cls, offset + score_[entry.cls], entry.beta);
       score_[entry.cls] = nowhere;
     }
-    add_between(offset, subproblem_->wants_all() ? -infinity : 0, infinity);
+    add_between(offset, wants_all_ ? -infinity : 0, infinity);
     return offset;
   }
 
@@ -260,20 +265,15 @@ class Descent {
   }
 
   double gather_narrow(const Example& x) {
-    const Block& block = x.block;
+    const ExampleBlock& block = x.block;
     const std::int32_t y = x.label;
-    set_.clear();
+    set_.size = 0;
     for (const Entry& entry : block) set_.add(entry.cls, 0, entry.beta);
-    const bool coupled = subproblem_->coupled();
-    if (coupled) set_.cls.push_back(y);
-    set_.error.resize(set_.cls.size());
-    weights_.scores(row_, set_.cls.data(), set_.cls.size(), set_.error.data());
-    const double offset = coupled ? 1 - set_.error.back() : 1;
-    if (coupled) {
-      set_.cls.pop_back();
-      set_.error.pop_back();
-    }
-    for (std::size_t j = 0; j < set_.size(); ++j)
+    if (coupled_) set_.add(y, 0, 0);
+    weights_.scores(row_, set_.cls.data(), set_.size, set_.error.data());
+    set_.size = block.size();
+    const double offset = coupled_ ? 1 - set_.error[block.size()] : 1;
+    for (std::size_t j = 0; j < set_.size; ++j)
       set_.error[j] = offset + (set_.cls[j] == y ? -set_.error[j] : set_.error[j]);
     return offset;
   }
@@ -282,10 +282,10 @@ class Descent {
   double prepare(const Example& x, double offset, bool narrow) {
     const double q = x.squared_norm, U = q * x.upper;
     double G = 0;
-    if (subproblem_->coupled())
-      for (const double beta : set_.beta) G += q * beta;
+    if (coupled_)
+      for (std::size_t j = 0; j < set_.size; ++j) G += q * set_.beta[j];
     fill_v(q, G);
-    if (!narrow && !subproblem_->wants_all()) {
+    if (!narrow && !wants_all_) {
       const double room = subproblem_->imbalance(set_, U, G);
       if (room < 0) add_between(offset, room, 0);
       if (room < 0) fill_v(q, G);
@@ -294,25 +294,22 @@ class Descent {
   }
 
   void fill_v(double q, double G) {
-    set_.v.resize(set_.size());
-    set_.b.resize(set_.size());
-    for (std::size_t j = 0; j < set_.size(); ++j) set_.v[j] = set_.error[j] + q * set_.beta[j] + G;
+    for (std::size_t j = 0; j < set_.size; ++j) set_.v[j] = set_.error[j] + q * set_.beta[j] + G;
   }
 
   double gap(const Example& x) const {
     double used = 0;
-    for (std::size_t j = 0; j < set_.size(); ++j) used += set_.beta[j] * set_.error[j];
+    for (std::size_t j = 0; j < set_.size; ++j) used += set_.beta[j] * set_.error[j];
     return std::max(0.0, x.upper * subproblem_->loss(set_) - used);
   }
 
   // From the answer, in units of scores, to beta and W. Whether anything moved.
-  bool take_step(Example& x) {
+  bool take_step(const Example& x) {
     const double q = x.squared_norm, C = x.upper, U = q * C;
-    const bool coupled = subproblem_->coupled();
     double total = 0, squares = 0, gain = 0;
     bool changed = false;
-    change_.resize(set_.size());
-    for (std::size_t j = 0; j < set_.size(); ++j) {
+    change_.resize(set_.size);
+    for (std::size_t j = 0; j < set_.size; ++j) {
       const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
       double change = moved - set_.beta[j];
       if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) change = 0;
@@ -325,13 +322,7 @@ class Descent {
     }
     if (!changed) return false;
     movement_ += q * squares;
-    status_.dual += gain - q / 2 * (squares + (coupled ? total * total : 0));
-    for (std::size_t j = 0; j < set_.size(); ++j) {
-      set_.error[j] -= q * (change_[j] + (coupled ? total : 0));
-      set_.beta[j] = set_.b[j];
-    }
-    // Half way: later steps of other examples open the gap that this one has just closed.
-    x.gap = (x.gap + gap(x)) / 2;
+    status_.dual += gain - q / 2 * (squares + (coupled_ ? total * total : 0));
     move_weights(x.label);
     return true;
   }
@@ -340,32 +331,31 @@ class Descent {
   void move_weights(std::int32_t y) {
     double total = 0;
     std::size_t used = 0;
-    const bool coupled = subproblem_->coupled();
     moved_.clear();
-    for (std::size_t j = 0; j < set_.size(); ++j) {
+    for (std::size_t j = 0; j < set_.size; ++j) {
       if (change_[j] == 0) continue;
       total += change_[j];
       moved_.push_back(set_.cls[j]);
       change_[used++] = set_.cls[j] == y ? change_[j] : -change_[j];
     }
     change_.resize(used);
-    if (coupled) {
+    if (coupled_) {
       moved_.push_back(y);
       change_.push_back(total);
     }
     weights_.add_columns(row_, moved_.data(), change_.data(), moved_.size());
   }
 
-  void keep_block(Block& block) {
-    const std::size_t size = static_cast<std::size_t>(
-        std::count_if(set_.b.begin(), set_.b.end(), [](double b) { return b > 0; }));
-    if (2 * size < block.capacity() || size > block.capacity()) {
-      Block exact;  // no more room than twice what is needed
+  void keep_block(ExampleBlock& block) {
+    const auto size = static_cast<std::size_t>(
+        std::count_if(&set_.b[0], &set_.b[set_.size], [](double b) { return b > 0; }));
+    if (size > block.capacity() || (block.capacity() > 4 && 2 * size < block.capacity())) {
+      ExampleBlock exact;  // no more room than twice what is needed
       exact.reserve(size);
       block.swap(exact);
     }
     block.clear();
-    for (std::size_t j = 0; j < set_.size(); ++j)
+    for (std::size_t j = 0; j < set_.size; ++j)
       if (set_.b[j] > 0) block.push_back({set_.b[j], set_.cls[j]});
   }
 
@@ -415,6 +405,7 @@ class Descent {
 
   const RowReader& rows_;
   std::unique_ptr<Subproblem> subproblem_;
+  const bool coupled_, wants_all_;
   double tolerance_, constant_ = 0;  // constant_: what rows of zeros add to both objectives
   bool shrinking_;
   Random random_;

@@ -7,7 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 #include <tuple>
 
@@ -53,7 +53,7 @@ inline std::tuple<nb::ndarray<nb::numpy, double>, int> solve_subproblem(Array<do
   return {own(std::move(b), {v.size()}), passes};
 }
 
-// Seconds for the thresholds of all rows of v, without the cost of calls from Python.
+// CPU seconds for the thresholds of all rows of v, without the cost of calls from Python.
 inline double time_subproblem(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> v, double C,
                               const std::string& method, Array<double> starts) {
   const auto size = static_cast<std::int64_t>(v.shape(1));
@@ -62,7 +62,7 @@ inline double time_subproblem(nb::ndarray<const double, nb::ndim<2>, nb::c_conti
   std::vector<double> b(v.shape(1));
   double sum = 0;
   int passes = 0;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = std::clock();
   for (std::size_t r = 0; r < v.shape(0); ++r) {
     const double* row = v.data() + r * v.shape(1);
     if (method == "newton") {
@@ -75,8 +75,19 @@ inline double time_subproblem(nb::ndarray<const double, nb::ndim<2>, nb::c_conti
       sum += b[0];
     }
   }
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  return sum == sum ? spent.count() : -1;  // the sum must not be optimised away
+  const double spent = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  return sum == sum ? spent : -1;  // the sum must not be optimised away
+}
+
+// Bytes per second at which an array is summed, again and again: the speed limit of reading W.
+template <class Real>
+double read_bandwidth(Array<Real> array, int repetitions) {
+  double sum = 0;
+  const auto begin = std::clock();
+  for (int r = 0; r < repetitions; ++r) sum += sum_of(array.data(), array.size());
+  const double spent = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  const double bytes = static_cast<double>(array.size()) * sizeof(Real) * repetitions;
+  return sum == sum ? bytes / spent : -1;  // the sum must not be optimised away
 }
 
 template <class Real>
@@ -136,6 +147,8 @@ void bind_dense(nb::class_<RowReader>& reader) {
   reader.def_static(
       "dense",
       [](nb::ndarray<const Value, nb::ndim<2>, nb::device::cpu> X, double constant) -> RowReader* {
+        if (X.shape(1) > 1 && X.stride(1) != 1)
+          throw std::invalid_argument("the rows of X must be contiguous");
         return new DenseRows<Value>(X.data(), static_cast<std::int32_t>(X.shape(0)),
                                     static_cast<std::int32_t>(X.shape(1)), X.stride(0), constant);
       },
@@ -201,6 +214,8 @@ inline void bind_linear(nb::module_ m) {
   m.def("solve_subproblem", &solve_subproblem, "v"_a, "C"_a, "machine"_a, "method"_a, "start"_a);
   m.def("compare_subproblems", &compare_subproblems, "cases"_a, "max_size"_a, "seed"_a,
         nb::call_guard<nb::gil_scoped_release>());
+  m.def("read_bandwidth", &read_bandwidth<float>, "array"_a.noconvert(), "repetitions"_a);
+  m.def("read_bandwidth", &read_bandwidth<double>, "array"_a.noconvert(), "repetitions"_a);
   m.def("time_subproblem", &time_subproblem, "v"_a, "C"_a, "method"_a, "starts"_a);
 }
 

@@ -39,7 +39,7 @@ class Subproblem {
 
   virtual double loss(const Candidates& set) const {
     double sum = 0;
-    for (const double e : set.error) sum += std::max(e, 0.0);
+    for (std::size_t j = 0; j < set.size; ++j) sum += std::max(set.error[j], 0.0);
     return sum;
   }
   // Loss of a row of zeros, whose variables all end at C.
@@ -48,7 +48,7 @@ class Subproblem {
   // How much an optimality condition of the block is violated at most.
   virtual double violation(const Candidates& set, double C) const {
     double worst = 0;
-    for (std::size_t j = 0; j < set.size(); ++j) {
+    for (std::size_t j = 0; j < set.size; ++j) {
       if (set.beta[j] < C) worst = std::max(worst, set.error[j]);
       if (set.beta[j] > 0) worst = std::max(worst, -set.error[j]);
     }
@@ -57,7 +57,7 @@ class Subproblem {
 
  protected:
   static void clip(Candidates& set, double g, double U) {
-    for (std::size_t j = 0; j < set.size(); ++j) set.b[j] = std::clamp(set.v[j] - g, 0.0, U);
+    for (std::size_t j = 0; j < set.size; ++j) set.b[j] = std::clamp(set.v[j] - g, 0.0, U);
   }
 };
 
@@ -65,12 +65,12 @@ class WestonWatkins : public Subproblem {
  public:
   double imbalance(const Candidates& set, double U, double G) const override {
     double sum = 0;
-    for (const double v : set.v) sum += std::clamp(v - G, 0.0, U);
+    for (std::size_t j = 0; j < set.size; ++j) sum += std::clamp(set.v[j] - G, 0.0, U);
     return sum - G;
   }
   void solve(Candidates& set, double U, double G) override {
     int passes = 0;
-    clip(set, newton_threshold(set.v.data(), set.size(), U, G, passes), U);
+    clip(set, newton_threshold(set.v.data(), set.size, U, G, passes), U);
   }
 };
 
@@ -78,7 +78,7 @@ class WestonWatkinsSorted final : public WestonWatkins {
  public:
   bool wants_all() const override { return true; }
   void solve(Candidates& set, double U, double) override {
-    clip(set, sorted_.threshold(set.v.data(), set.size(), U), U);
+    clip(set, sorted_.threshold(set.v.data(), set.size, U), U);
   }
 
  private:
@@ -90,9 +90,9 @@ class WestonWatkinsGreedy final : public WestonWatkins {
   bool wants_all() const override { return true; }
   void solve(Candidates& set, double U, double G) override {
     // v - b - 1'b = e at the start, whence q beta from v.
-    for (std::size_t j = 0; j < set.size(); ++j)
+    for (std::size_t j = 0; j < set.size; ++j)
       set.b[j] = std::clamp(set.v[j] - set.error[j] - G, 0.0, U);
-    greedy_.improve(set.v.data(), set.size(), U, 1e-3, set.b.data());
+    greedy_.improve(set.v.data(), set.size, U, 1e-3, set.b.data());
   }
 
  private:
@@ -103,23 +103,23 @@ class CrammerSinger final : public Subproblem {
  public:
   double imbalance(const Candidates& set, double U, double G) const override {
     double sum = 0;
-    for (const double v : set.v) sum += std::max(v - G, 0.0);
+    for (std::size_t j = 0; j < set.size; ++j) sum += std::max(set.v[j] - G, 0.0);
     return sum - std::min(G, U);
   }
   void solve(Candidates& set, double U, double G) override {
     int passes = 0;
-    clip(set, crammer_singer_newton(set.v.data(), set.size(), U, G, passes), U);
+    clip(set, crammer_singer_newton(set.v.data(), set.size, U, G, passes), U);
   }
   double loss(const Candidates& set) const override {
     double worst = 0;
-    for (const double e : set.error) worst = std::max(worst, e);
+    for (std::size_t j = 0; j < set.size; ++j) worst = std::max(worst, set.error[j]);
     return worst;
   }
   double constant_loss(std::int32_t) const override { return 1; }
   double violation(const Candidates& set, double C) const override {
     const double worst = loss(set);
     double total = 0, found = 0;
-    for (std::size_t j = 0; j < set.size(); ++j) {
+    for (std::size_t j = 0; j < set.size; ++j) {
       total += set.beta[j];
       if (set.beta[j] > 0) found = std::max(found, worst - set.error[j]);
     }

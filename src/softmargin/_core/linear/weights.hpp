@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "rows.hpp"
@@ -81,6 +82,18 @@ SOFTMARGIN_INLINE std::size_t find_between(const Real* score, std::int32_t class
   return size;
 }
 
+// For benchmarks: as fast as an array can be read.
+template <class Real>
+SOFTMARGIN_INLINE Real sum_in_lanes(const Real* values, std::size_t size) {
+  constexpr std::size_t lanes = 128 / sizeof(Real);
+  Real sums[lanes] = {};
+  for (std::size_t i = 0; i + lanes <= size; i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) sums[l] += values[i + l];
+  Real total = 0;
+  for (const Real sum : sums) total += sum;
+  return total;
+}
+
 #define SOFTMARGIN_WIDE_LOOPS(Real)                                                             \
   SOFTMARGIN_WIDE static void multiply(const Real* W, std::ptrdiff_t classes,                   \
                                        const std::int32_t* feature, const double* value,        \
@@ -94,6 +107,9 @@ SOFTMARGIN_INLINE std::size_t find_between(const Real* score, std::int32_t class
   SOFTMARGIN_WIDE static std::size_t between(const Real* score, std::int32_t classes, Real low, \
                                              Real high, std::int32_t* found) {                  \
     return find_between(score, classes, low, high, found);                                      \
+  }                                                                                             \
+  SOFTMARGIN_WIDE static Real sum_of(const Real* values, std::size_t size) {                    \
+    return sum_in_lanes(values, size);                                                          \
   }
 SOFTMARGIN_WIDE_LOOPS(float)
 SOFTMARGIN_WIDE_LOOPS(double)
@@ -114,28 +130,20 @@ class Weights {
 
   // Scores of some classes only.
   void scores(const Row& row, const std::int32_t* cls, std::size_t size, double* out) const {
-    std::fill(out, out + size, 0.0);
-    for (std::size_t e = 0; e < row.size; ++e) {
-      const Real* w = values_.data() + row.feature[e] * classes_;
-      const double x = row.value[e];
-      for (std::size_t j = 0; j < size; ++j) out[j] += x * w[cls[j]];
-    }
+    in_groups(size, [&](auto count, std::size_t j) { scores_of<count()>(row, cls + j, out + j); });
   }
 
   // W[:, cls[j]] += change[j] * row.
   void add_columns(const Row& row, const std::int32_t* cls, const double* change,
                    std::size_t size) {
-    if (8 * size >= static_cast<std::size_t>(classes_)) {
-      for (std::size_t j = 0; j < size; ++j) change_[cls[j]] += static_cast<Real>(change[j]);
-      add(values_.data(), classes_, row.feature.data(), row.value.data(), row.size, change_.data());
-      for (std::size_t j = 0; j < size; ++j) change_[cls[j]] = 0;
+    if (8 * size < static_cast<std::size_t>(classes_)) {
+      in_groups(size,
+                [&](auto count, std::size_t j) { add_to<count()>(row, cls + j, change + j); });
       return;
     }
-    for (std::size_t e = 0; e < row.size; ++e) {
-      Real* w = values_.data() + row.feature[e] * classes_;
-      const double x = row.value[e];
-      for (std::size_t j = 0; j < size; ++j) w[cls[j]] += static_cast<Real>(x * change[j]);
-    }
+    for (std::size_t j = 0; j < size; ++j) change_[cls[j]] += static_cast<Real>(change[j]);
+    add(values_.data(), classes_, row.feature.data(), row.value.data(), row.size, change_.data());
+    for (std::size_t j = 0; j < size; ++j) change_[cls[j]] = 0;
   }
 
   double squared_norm() const {
@@ -153,6 +161,38 @@ class Weights {
   std::int32_t classes() const { return static_cast<std::int32_t>(classes_); }
 
  private:
+  // Calls work(count, start) for groups of four and a rest: few enough to stay in registers.
+  template <class Work>
+  static void in_groups(std::size_t size, Work work) {
+    std::size_t j = 0;
+    for (; j + 4 <= size; j += 4) work(std::integral_constant<int, 4>(), j);
+    if (size - j == 3) work(std::integral_constant<int, 3>(), j);
+    if (size - j == 2) work(std::integral_constant<int, 2>(), j);
+    if (size - j == 1) work(std::integral_constant<int, 1>(), j);
+  }
+
+  template <int count>
+  void scores_of(const Row& row, const std::int32_t* cls, double* out) const {
+    double sum[count] = {};
+    for (std::size_t e = 0; e < row.size; ++e) {
+      const Real* w = values_.data() + row.feature[e] * classes_;
+      for (int j = 0; j < count; ++j) sum[j] += row.value[e] * w[cls[j]];
+    }
+    std::copy(sum, sum + count, out);
+  }
+
+  template <int count>
+  void add_to(const Row& row, const std::int32_t* cls, const double* change) {
+    std::int32_t to[count];
+    double by[count];
+    std::copy(cls, cls + count, to);
+    std::copy(change, change + count, by);
+    for (std::size_t e = 0; e < row.size; ++e) {
+      Real* w = values_.data() + row.feature[e] * classes_;
+      for (int j = 0; j < count; ++j) w[to[j]] += static_cast<Real>(row.value[e] * by[j]);
+    }
+  }
+
   std::ptrdiff_t classes_;
   std::vector<Real> values_;
   std::vector<Real> change_;  // scratch, zero between calls

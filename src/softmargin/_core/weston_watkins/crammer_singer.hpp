@@ -33,7 +33,7 @@ class CrammerSingerRoot {
   double high() const { return v_max_; }
 
   Piece piece(double g) const {
-    const Parts parts = parts_at(v_, size_, std::numeric_limits<double>::infinity(), g);
+    const Parts parts = parts_of(v_, size_, std::numeric_limits<double>::infinity(), g);
     return {crammer_singer_root(parts.sum, parts.inside, C_),
             static_cast<std::int64_t>(parts.inside), 0};
   }
@@ -46,7 +46,7 @@ class CrammerSingerRoot {
 
 inline double crammer_singer_newton(const double* v, std::int64_t size, double C, double start,
                                     int& passes) {
-  const double v_max = largest(v, size);
+  const double v_max = largest_of(v, size);
   if (!(v_max > 0)) return 0;
   return bracketed_newton(CrammerSingerRoot(v, size, C, v_max), start, passes);
 }

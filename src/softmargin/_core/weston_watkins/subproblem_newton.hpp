@@ -12,6 +12,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "../linear/wide.hpp"
@@ -19,42 +21,91 @@
 
 namespace softmargin {
 
-constexpr int lanes = 8;  // sums kept apart so that the loops below vectorise
-
-SOFTMARGIN_WIDE static double largest(const double* v, std::int64_t size) {
-  double best[lanes];
-  std::fill(best, best + lanes, -std::numeric_limits<double>::infinity());
-  std::int64_t i = 0;
-  for (; i + lanes <= size; i += lanes)
-    for (int l = 0; l < lanes; ++l) best[l] = v[i + l] > best[l] ? v[i + l] : best[l];
-  for (; i < size; ++i) best[0] = std::max(best[0], v[i]);
-  return *std::max_element(best, best + lanes);
-}
-
 struct Parts {
   double sum, inside, above;  // of the entries with 0 < v - g < C: sum and count; count at C
 };
 
-SOFTMARGIN_WIDE static Parts parts_at(const double* v, std::int64_t size, double C, double g) {
-  double sum[lanes] = {}, inside[lanes] = {}, above[lanes] = {};
+inline void add_to_parts(Parts& parts, double value, double C, double g) {
+  const double rest = value - g;
+  const bool above = rest >= C, inside = (rest > 0) & !above;
+  parts.sum += inside ? value : 0.0;
+  parts.inside += inside;
+  parts.above += above;
+}
+
+#if defined(__GNUC__)  // compilers do not vectorise these conditional sums by themselves
+
+typedef double Four __attribute__((vector_size(32)));
+typedef std::int64_t Mask __attribute__((vector_size(32)));  // 0 or -1 in each place
+
+SOFTMARGIN_WIDE static double largest(const double* v, std::int64_t size) {
+  double best = -std::numeric_limits<double>::infinity();
+  Four most{best, best, best, best};
   std::int64_t i = 0;
-  const auto add = [&](double value, int l) {
-    const double rest = value - g;
-    const bool in = (rest > 0) & (rest < C);
-    sum[l] += in ? value : 0.0;
-    inside[l] += in ? 1.0 : 0.0;
-    above[l] += rest >= C ? 1.0 : 0.0;
-  };
-  for (; i + lanes <= size; i += lanes)
-    for (int l = 0; l < lanes; ++l) add(v[i + l], l);
-  for (; i < size; ++i) add(v[i], 0);
-  Parts total{0, 0, 0};
-  for (int l = 0; l < lanes; ++l) {
-    total.sum += sum[l];
-    total.inside += inside[l];
-    total.above += above[l];
+  for (; i + 4 <= size; i += 4) {
+    Four x;
+    std::memcpy(&x, v + i, sizeof x);
+    most = x > most ? x : most;
   }
-  return total;
+  for (int l = 0; l < 4; ++l) best = std::max(best, most[l]);
+  for (; i < size; ++i) best = std::max(best, v[i]);
+  return best;
+}
+
+SOFTMARGIN_WIDE static Parts parts_at(const double* v, std::int64_t size, double C, double g) {
+  const Four all_g{g, g, g, g}, all_C{C, C, C, C}, zero{};
+  Four sum[2] = {};
+  Mask inside[2] = {}, above[2] = {};  // counts, negated
+  std::int64_t i = 0;
+  for (; i + 8 <= size; i += 8)
+    for (int half = 0; half < 2; ++half) {
+      Four x;
+      std::memcpy(&x, v + i + 4 * half, sizeof x);
+      const Four rest = x - all_g;
+      const Mask at_bound = rest >= all_C, in = (rest > zero) & ~at_bound;
+      sum[half] += in ? x : zero;
+      inside[half] += in;
+      above[half] += at_bound;
+    }
+  Parts parts{0, 0, 0};
+  for (int l = 0; l < 4; ++l) {
+    parts.sum += sum[0][l] + sum[1][l];
+    parts.inside -= static_cast<double>(inside[0][l] + inside[1][l]);
+    parts.above -= static_cast<double>(above[0][l] + above[1][l]);
+  }
+  for (; i < size; ++i) add_to_parts(parts, v[i], C, g);
+  return parts;
+}
+
+#else
+
+inline double largest(const double* v, std::int64_t size) {
+  return size > 0 ? *std::max_element(v, v + size) : -std::numeric_limits<double>::infinity();
+}
+
+inline Parts parts_at(const double* v, std::int64_t size, double C, double g) {
+  Parts parts{0, 0, 0};
+  for (std::int64_t i = 0; i < size; ++i) add_to_parts(parts, v[i], C, g);
+  return parts;
+}
+
+#endif
+
+// Small sets are the rule late in training; a call through the dispatch costs more than it saves.
+constexpr std::int64_t small = 8;
+
+inline double largest_of(const double* v, std::int64_t size) {
+  if (size >= small) return largest(v, size);
+  double best = -std::numeric_limits<double>::infinity();
+  for (std::int64_t i = 0; i < size; ++i) best = v[i] > best ? v[i] : best;
+  return best;
+}
+
+inline Parts parts_of(const double* v, std::int64_t size, double C, double g) {
+  if (size >= small) return parts_at(v, size, C, g);
+  Parts parts{0, 0, 0};
+  for (std::int64_t i = 0; i < size; ++i) add_to_parts(parts, v[i], C, g);
+  return parts;
 }
 
 class WestonWatkinsRoot {
@@ -66,7 +117,7 @@ class WestonWatkinsRoot {
   double high() const { return std::min(v_max_, static_cast<double>(size_) * C_); }
 
   Piece piece(double g) const {
-    const Parts parts = parts_at(v_, size_, C_, g);
+    const Parts parts = parts_of(v_, size_, C_, g);
     const double at_bound = parts.above > 0 ? C_ * parts.above : 0;  // C may be infinite
     return {(at_bound + parts.sum) / (parts.inside + 1), static_cast<std::int64_t>(parts.inside),
             static_cast<std::int64_t>(parts.above)};
@@ -80,7 +131,7 @@ class WestonWatkinsRoot {
 
 inline double newton_threshold(const double* v, std::int64_t size, double C, double start,
                                int& passes) {
-  const double v_max = largest(v, size);
+  const double v_max = largest_of(v, size);
   if (!(v_max > 0)) return 0;
   return bracketed_newton(WestonWatkinsRoot(v, size, C, v_max), start, passes);
 }
