@@ -28,6 +28,8 @@ PADDING_FIELD = 0xD935  # the extra field that zipalign uses for the same purpos
 HEADER = "header.json"
 HEADER_LIMIT = 2**22
 KINDS = "fiubU"
+# What zipfile lets through, besides its own error, for archives that are broken in odd ways.
+BROKEN = (OSError, ValueError, NotImplementedError, EOFError, struct.error, OverflowError)
 
 
 def write_container(path: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -74,12 +76,15 @@ class Container:
     def __init__(self, path: Any, *, mmap: bool = True, verify: bool = True) -> None:
         self.path, self.mmap, self.verify = Path(path), mmap, verify
         self.size = self.path.stat().st_size
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                self.members = {info.filename: info for info in archive.infolist()}
-                self.header = self._read_header(archive)
-        except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error) as error:
-            raise self._error("a model file of softmargin", str(error)) from error
+        with open(self.path, "rb") as stream:
+            try:
+                with zipfile.ZipFile(stream) as archive:
+                    self.members = {info.filename: info for info in archive.infolist()}
+                    self.header = self._read_header(archive)
+            except FileError:
+                raise
+            except (zipfile.BadZipFile, *BROKEN) as error:
+                raise self._error("a model file of softmargin", str(error)) from error
 
     def _error(self, expected: str, found: str | None = None) -> FileError:
         return FileError(self.path, expected, found=found)

@@ -137,6 +137,13 @@ def main() -> None:
     write("truncated", lambda header, arrays: None)
     path = FOLDER / "truncated.softmargin"
     path.write_bytes(path.read_bytes()[:1000])
+    write("member_name_is_not_text", lambda header, arrays: None)
+    path = FOLDER / "member_name_is_not_text.softmargin"
+    content = bytearray(path.read_bytes())
+    entry = content.rfind(b"PK\1\2")  # the last of the directory: says UTF-8, and is not
+    content[entry + 9] |= 8
+    content[entry + 46] = 0x93
+    path.write_bytes(content)
 
 
 if __name__ == "__main__":
