@@ -14,9 +14,11 @@ import scipy.sparse as sp
 
 import softmargin
 from softmargin import cli
+from softmargin.cli.machine_options import WORKING_SETS
 from softmargin.cli.progress import Progress
 from softmargin.io import read_data, write_data
 from softmargin.io.models import read_any_model
+from softmargin.working_sets import BY_NAME
 
 COMMAND = [sys.executable, "-m", "softmargin"]
 
@@ -57,6 +59,10 @@ LIBSVM_OPTIONS = {
     "-t 3 -g 0.1 -r -0.5": ("SVC", {"kernel": "sigmoid", "gamma": 0.1, "coef0": -0.5}),
     "-c 3 -w1 2 -w-1 0.5": ("SVC", {"C": 3.0, "class_weight": {1: 2.0, -1: 0.5}}),
     "-e 0.01 -m 50 -h 0": ("SVC", {"tol": 0.01, "cache_size": 50.0, "shrinking": False}),
+    "--working-set hybrid-maximum-gain --precision float64 --threads 2": (
+        "SVC",
+        {"working_set": "hybrid-maximum-gain", "precision": "float64", "n_jobs": 2},
+    ),
     "--formulation nu-svr --kernel linear --nu 0.4": ("NuSVR", {"kernel": "linear", "nu": 0.4}),
 }
 
@@ -351,6 +357,10 @@ def slow_data():
     rng = np.random.default_rng(0)
     write_data("slow", rng.standard_normal((3000, 3)), rng.integers(0, 2, 3000))
     return ["train", "-c", "1e7", "-g", "1", "-e", "1e-9", "slow", "m.softmargin"]
+
+
+def test_the_rules_are_all_of_the_solvers():
+    assert set(WORKING_SETS) == {"auto", *BY_NAME}
 
 
 def test_time_limit(capsys):

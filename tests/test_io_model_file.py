@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import softmargin
 from softmargin.io.container import ALIGNMENT, Container
 from softmargin.io.model_file import read_model
+from softmargin.working_sets import Block, HybridMaximumGain
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 4))
@@ -136,6 +137,12 @@ def test_code_is_refused(tmp_path):
     with pytest.raises(TypeError, match="Set random_state to a number, text or None"):
         machine.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rules_with_options_come_back(tmp_path):
+    for rule in (HybridMaximumGain(rows="one", eta=1e-6), Block(size=64), "second-order"):
+        softmargin.SVC(working_set=rule).fit(X, y).save(tmp_path / "m")
+        assert softmargin.load(tmp_path / "m", mmap=False).working_set == rule
 
 
 def test_unfitted_and_unknown_formats_are_refused(tmp_path):
