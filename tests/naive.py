@@ -100,6 +100,7 @@ class Decomposition:
         problem = self.problem
         self.alpha = problem.start.copy()
         self.G = problem.Q @ self.alpha + problem.p
+        self.slack = min(1e-12 * np.abs(self.G).max(), 0.1 * self.epsilon)
         self.order = np.arange(problem.vectors)  # the active training vectors come first
         self.active = problem.vectors
         self.period = self.countdown = min(problem.vectors, 1000)
@@ -165,7 +166,8 @@ class Decomposition:
         return self.argmax(t, up), up.max(), self.argmax(t, -low), low.min()
 
     def argmax(self, t, value):
-        return t[len(t) - 1 - value[::-1].argmax()]
+        """The last of those that are largest but for rounding."""
+        return t[np.flatnonzero(value >= value.max() - self.slack)[-1]]
 
     def select(self):
         found = [self.extremes(part) for part in self.problem.parts]

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from softmargin.kernels import FunctionOfProducts, Kernel
+from softmargin.kernels import Function, FunctionOfProducts, Kernel
 from softmargin.working_sets import BY_NAME, Block, SecondOrder, WorkingSet
 
-SMALL = 1500
-"""Up to so many examples a problem is small: all of its kernel matrix is soon at hand."""
+SMALL = 2000
+"""Up to so many examples a problem is small: all of its kernel matrix is computed at once."""
 
 LARGE = 20_000
 """From so many examples on, larger blocks save more rounds than their own problems cost."""
+
+EXACT = 1000
+"""Up to so many examples float64 rows cost nothing worth saving."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +33,25 @@ class Plan:
 
 def plan(working_set: str | WorkingSet, precision: str, n: int, kernel: Kernel) -> Plan:
     """How to solve a problem of n examples."""
-    reason = "as asked"
-    if working_set == "auto":
-        rule: WorkingSet
-        if n <= SMALL:
-            rule, reason = SecondOrder(), f"{n} examples: single pairs on rows that all stay cached"
-        else:
-            size = 512 if n < LARGE else 1024
-            rule, reason = Block(size), f"{n} examples: kernel rows in batches, blocks of {size}"
-    else:
-        rule = BY_NAME[working_set] if isinstance(working_set, str) else working_set
+    rule, reason = _rule(working_set, n, kernel)
     if precision == "auto":
         # A matrix or function of the user's is taken as exactly as it is given.
-        exact = n <= SMALL or not isinstance(kernel, FunctionOfProducts)
+        exact = n <= EXACT or not isinstance(kernel, FunctionOfProducts)
         return Plan(rule, "float64" if exact else "float32", not exact, reason)
     return Plan(rule, precision, False, reason)
+
+
+def _rule(working_set: str | WorkingSet, n: int, kernel: Kernel) -> tuple[WorkingSet, str]:
+    if isinstance(working_set, WorkingSet):
+        return working_set, "as asked"
+    if working_set != "auto":
+        return BY_NAME[working_set], "as asked"
+    if isinstance(kernel, Function):
+        return SecondOrder(), "a kernel function in Python is asked for single rows"
+    if n <= SMALL:
+        return Block(max(n, 2)), f"{n} examples: all of the kernel matrix at once"
+    size = 512 if n < LARGE else 1024
+    return Block(size), f"{n} examples: kernel rows in batches, blocks of {size}"
 
 
 def threads(n_jobs: int | None) -> int:

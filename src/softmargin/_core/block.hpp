@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "kernel_matrix.hpp"
@@ -39,16 +40,39 @@ class Block {
 
   Index size() const { return size_; }
 
-  BlockResult step(Dual& dual, KernelMatrix<Real>& matrix, double violation, double tolerance) {
+  // Whether a block is the whole problem: then its kernel matrix is computed once and for all, and
+  // the gradient is that of the block.
+  bool covers(const Dual& dual) const { return size_ >= dual.size(); }
+
+  // At most max_iterations pair steps on a new block.
+  BlockResult step(Dual& dual, KernelMatrix<Real>& matrix, double violation, double tolerance,
+                   std::int64_t max_iterations) {
+    if (covers(dual)) return step_on_all(dual, matrix, tolerance, max_iterations);
     const std::vector<Index> positions = choose(dual, matrix.order());
     Dual inner = restrict(dual, positions);
     update_rows(matrix, positions);
-    const BlockResult result = solve(inner, std::max(0.1 * violation, 0.5 * tolerance));
+    const std::int64_t enough = std::max<std::int64_t>(std::int64_t{100} * inner.active, 1000);
+    const BlockResult result =
+        solve(inner, std::max(0.1 * violation, 0.5 * tolerance), std::min(enough, max_iterations));
     write_back(dual, matrix, positions, inner);
     return result;
   }
 
  private:
+  BlockResult step_on_all(Dual& dual, KernelMatrix<Real>& matrix, double tolerance,
+                          std::int64_t max_iterations) {
+    if (rows_.diagonals.empty()) {
+      std::vector<Index> all(dual.size());
+      std::iota(all.begin(), all.end(), Index(0));
+      rows_.values.resize(all.size() * all.size());
+      matrix.block(all, all, rows_.values.data());
+      matrix.rows_computed += dual.size();
+      rows_.diagonals.assign(matrix.diagonal(), matrix.diagonal() + dual.size());
+    }
+    constexpr std::int64_t slice = 1 << 14;  // so that the caller is asked now and then
+    return solve(dual, tolerance, std::min(slice, max_iterations));
+  }
+
   std::vector<Index> choose(const Dual& dual, const Order& order) {
     kept_ = worth_keeping(dual, order);
     std::vector<Index> positions;
@@ -157,6 +181,7 @@ class Block {
   static Dual restrict(const Dual& dual, const std::vector<Index>& positions) {
     Dual inner;
     inner.separate = dual.separate;
+    inner.slack = dual.slack;
     inner.active = static_cast<Index>(positions.size());
     inner.parts.resize(dual.parts.size());
     for (std::size_t s = 0; s < dual.parts.size(); ++s)
@@ -175,10 +200,9 @@ class Block {
     return inner;
   }
 
-  BlockResult solve(Dual& inner, double tolerance) {
+  BlockResult solve(Dual& inner, double tolerance, std::int64_t max_iterations) {
     BlockResult result;
-    const std::int64_t limit = std::max<std::int64_t>(std::int64_t{100} * inner.active, 1000);
-    while (result.iterations < limit) {
+    while (result.iterations < max_iterations) {
       const Selection selection = second_order(inner, rows_);
       if (selection.stop <= tolerance) break;
       const StepTaken taken = pair_step(inner, rows_, selection.pair);

@@ -54,16 +54,17 @@ class Decomposition {
         until_shrink_(period_) {
     // A block works on all rows of its size at a time: reordering them pays only for much less
     // work.
-    if (shrink) shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
+    if (shrink && !(block_ && block_->covers(dual_)))
+      shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
     if (block_) matrix_.keep_last(block_->size() + 2);
   }
 
   Status run(std::int64_t max_iterations, double max_seconds) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
-    const std::int64_t last = status_.iterations + max_iterations;
+    last_ = status_.iterations + max_iterations;
     if (!started_) start();
-    while (status_.iterations < last && status_.outcome == Outcome::running) {
+    while (status_.iterations < last_ && status_.outcome == Outcome::running) {
       iterate();
       if (Clock::now() >= end) break;
     }
@@ -98,6 +99,9 @@ class Decomposition {
       if (const double beta = dual_.total_beta(k); beta != 0)
         positions.push_back(k), coefficients.push_back(beta);
     matrix_.accumulate(positions, coefficients, 0, dual_.size(), dual_.gradient.data());
+    double largest = 0;
+    for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
+    dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
     if (shrinking_) shrinking_->start(dual_, matrix_);
     status_.objective = dual_.objective();
     started_ = true;
@@ -156,7 +160,8 @@ class Decomposition {
   }
 
   void step_block(double violation) {
-    const BlockResult result = block_->step(dual_, matrix_, violation, tolerance_);
+    const BlockResult result =
+        block_->step(dual_, matrix_, violation, tolerance_, last_ - status_.iterations);
     count(result.iterations, result.gain, result.moved);
   }
 
@@ -196,8 +201,8 @@ class Decomposition {
   std::unique_ptr<Shrinking<Real>> shrinking_;
   const double tolerance_;
   const std::int64_t period_;
-  std::int64_t until_shrink_;
-  std::int64_t closer_ = 0, lower_ = 0;  // when the violation and the objective last improved
+  std::int64_t until_shrink_, last_ = 0;  // last_: the slice ends at so many iterations
+  std::int64_t closer_ = 0, lower_ = 0;   // when the violation and the objective last improved
   double best_violation_ = infinity, best_objective_ = infinity;
   bool started_ = false, near_optimum_ = false;
   Status status_;

@@ -18,17 +18,23 @@ struct Extremes {
 };
 
 inline Best highest_that_can_rise(const Dual& dual, const Part& part) {
-  return argmax(dual.active, [&](Index start, Index count, double* scores) {
-    const double *gradient = &dual.gradient[start], *gate = &part.rise_gate[start];
-    for (Index k = 0; k < count; ++k) scores[k] = gate[k] - (gradient[k] + part.offset);
-  });
+  return argmax(
+      dual.active,
+      [&](Index start, Index count, double* scores) {
+        const double *gradient = &dual.gradient[start], *gate = &part.rise_gate[start];
+        for (Index k = 0; k < count; ++k) scores[k] = gate[k] - (gradient[k] + part.offset);
+      },
+      dual.slack);
 }
 
 inline Best lowest_that_can_fall(const Dual& dual, const Part& part) {
-  Best best = argmax(dual.active, [&](Index start, Index count, double* scores) {
-    const double *gradient = &dual.gradient[start], *gate = &part.fall_gate[start];
-    for (Index k = 0; k < count; ++k) scores[k] = (gradient[k] + part.offset) - gate[k];
-  });
+  Best best = argmax(
+      dual.active,
+      [&](Index start, Index count, double* scores) {
+        const double *gradient = &dual.gradient[start], *gate = &part.fall_gate[start];
+        for (Index k = 0; k < count; ++k) scores[k] = (gradient[k] + part.offset) - gate[k];
+      },
+      dual.slack);
   best.score = -best.score;
   return best;
 }

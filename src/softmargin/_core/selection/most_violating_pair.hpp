@@ -9,7 +9,10 @@ namespace softmargin {
 
 inline Selection most_violating_pair(const Dual& dual) {
   const Extremes worst = most_violating(dual);
-  return {{worst.up, worst.down, worst.violation()}, worst.violation()};
+  Selection selection{{worst.up, worst.down, worst.violation()}, worst.violation()};
+  if (worst.up.position >= 0 && worst.down.position >= 0)
+    selection.pair.violation = dual.value(worst.up) - dual.value(worst.down);
+  return selection;
 }
 
 template <class Rows>

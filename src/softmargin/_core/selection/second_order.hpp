@@ -23,24 +23,28 @@ Selection second_order(const Dual& dual, Rows& rows) {
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != worst.up.part) continue;
     const Part& part = dual.parts[s];
-    const double level = worst.highest + part.offset, own = diagonal[i];
-    const Best found = argmax(dual.active, [&](Index start, Index count, double* scores) {
-      const double *gradient = &dual.gradient[start], *gate = &part.fall_gate[start];
-      const double* other = diagonal + start;
-      const auto* products = row + start;
-      for (Index k = 0; k < count; ++k) {
-        const double violation = (level + gradient[k]) - gate[k];
-        const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
-        const double safe = curvature > least_curvature ? curvature : least_curvature;
-        scores[k] = violation > 0 ? violation * violation / safe : -infinity;
-      }
-    });
+    const double level = dual.value(worst.up) + part.offset, own = diagonal[i];
+    const Best found = argmax(
+        dual.active,
+        [&](Index start, Index count, double* scores) {
+          const double *gradient = &dual.gradient[start], *gate = &part.fall_gate[start];
+          const double* other = diagonal + start;
+          const auto* products = row + start;
+          for (Index k = 0; k < count; ++k) {
+            const double violation = (level + gradient[k]) - gate[k];
+            const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
+            const double safe = curvature > least_curvature ? curvature : least_curvature;
+            scores[k] = violation > 0 ? violation * violation / safe : -infinity;
+          }
+          if (s == worst.up.part && i >= start && i < start + count) scores[i - start] = -infinity;
+        },
+        0, 1e-9);
     if (found.score > best) {
       best = found.score;
       selection.pair.down = {s, found.position};
     }
   }
-  selection.pair.violation = worst.highest - dual.value(selection.pair.down);
+  selection.pair.violation = dual.value(selection.pair.up) - dual.value(selection.pair.down);
   return selection;
 }
 
