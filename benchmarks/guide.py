@@ -2,8 +2,9 @@
 
     SOFTMARGIN_DATA=folder python benchmarks/guide.py [--easy]
 
-svmguide1: 66.925 % as it is, 96.15 % scaled (96.125 % at the optimum, with LIBSVM too), 96.875 % with
-the guide's C = 2 and gamma = 2. Then vehicle by cross-validation. With --easy also `softmargin easy`, which searches the whole grid.
+svmguide1: 66.925 % as it is, 96.15 % scaled (96.125 % at the optimum, with LIBSVM too), 96.875 %
+with the guide's C = 2 and gamma = 2. Then vehicle by cross-validation. With --easy also
+`softmargin easy`, which searches the whole grid.
 """
 
 import os
