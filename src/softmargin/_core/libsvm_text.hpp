@@ -218,10 +218,10 @@ void in_parallel(std::size_t count, int threads, Work work) {
   const auto run = [&] {
     for (std::size_t k = next++; k < count; k = next++) work(k);
   };
-  std::vector<std::thread> helpers;
-  for (std::size_t t = 1; t < std::min<std::size_t>(threads, count); ++t) helpers.emplace_back(run);
+  std::vector<std::thread> others;
+  for (std::size_t t = 1; t < std::min<std::size_t>(threads, count); ++t) others.emplace_back(run);
   run();
-  for (std::thread& helper : helpers) helper.join();
+  for (std::thread& other : others) other.join();
 }
 
 struct Plan {
