@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin.classification import SVC, NuSVC
+    from softmargin.io.saving import load
     from softmargin.linear import LinearSVC
     from softmargin.novelty import OneClassSVM
     from softmargin.regression import SVR, NuSVR
@@ -12,17 +13,28 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["SVC", "SVR", "LinearSVC", "NuSVC", "NuSVR", "OneClassSVM", "Solution", "StopReason"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "LinearSVC",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "Solution",
+    "StopReason",
+    "load",
+]
 
 _HOMES = {
     "SVC": "classification",
     "NuSVC": "classification",
     "SVR": "regression",
     "NuSVR": "regression",
-    "LinearSVC": "linear",
     "OneClassSVM": "novelty",
+    "LinearSVC": "linear",
     "Solution": "solution",
     "StopReason": "solution",
+    "load": "io.saving",
 }
 
 

@@ -144,7 +144,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if len(self.classes_) == 2:
-            code = (self._pair_values(X) > 0).astype(np.intp)
+            code = (self._pair_values(X) >= 0).astype(np.intp)
         elif self.break_ties:
             code = self.decision_function(X).argmax(axis=1)
         else:
@@ -338,7 +338,7 @@ class NuSVC(Classifier):
 
     def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
         return NuSupportVectorClassification(
-            y, weight * class_factor, self.nu, nu_is_clipped=np.ptp(class_factor) > 0
+            y, weight * class_factor, self.nu, nu_is_clipped=bool(np.ptp(class_factor) > 0)
         )
 
     def _check_problems(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from threading import Event
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from softmargin import _core
 from softmargin.solution import Solution, StopReason
+from softmargin.training import Watcher, current_watcher
 
 SLICE_SECONDS = 0.05
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
@@ -89,6 +90,8 @@ class Settings:
     seed: int
     report: Callable[[Any, float], None] | None = None
     """Called between slices with the solver's status and the seconds since the start."""
+    watcher: Watcher | None = field(default_factory=current_watcher)
+    """That of the context in which the fit began: its threads have contexts of their own."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +126,11 @@ def _descend_part(problem: Problem, start: Dual | None, settings: Settings, stop
     if settings.precision == "float32":
         first = replace(settings, tol=max(settings.tol, FLOAT32_GAP))
         solver = _solver(_core.linear.SolverFloat32, rows, problem, first, start)
-        passes = _run(solver, settings.max_iter, settings.report, began, stop)
+        passes, _ = _run(solver, settings.max_iter, settings, began, stop)
         start = solver.dual_variables()
         del solver
     solver = _solver(_core.linear.SolverFloat64, rows, problem, settings, start)
-    _run(solver, settings.max_iter - passes, settings.report, began, stop)
+    _, ended = _run(solver, settings.max_iter - passes, settings, began, stop)
     status = solver.finish()
     solution = Solution(
         dual_objective=status.dual,
@@ -138,7 +141,7 @@ def _descend_part(problem: Problem, start: Dual | None, settings: Settings, stop
         kernel_evaluations=0,
         cache_hits=0,
         seconds=time.perf_counter() - began,
-        stop_reason=_stop_reason(status),
+        stop_reason=_stop_reason(status, ended),
         working_set="one example",
         working_set_reason="block coordinate descent: an example is a block",
         precision=settings.precision,
@@ -166,19 +169,20 @@ def _solver(
 
 
 def _run(
-    solver: Any,
-    limit: int,
-    report: Callable[[Any, float], None] | None,
-    began: float,
-    stop: Event,
-) -> int:
-    """Runs until done, out of passes, or without progress; returns the passes it took."""
-    status = solver.run(0, 0.0)
+    solver: Any, limit: int, settings: Settings, began: float, stop: Event
+) -> tuple[int, StopReason | None]:
+    """Runs until done, out of passes, without progress, or ended by the watcher; returns the
+    passes it took, and the watcher's reason."""
+    status, ended = solver.run(0, 0.0), None
     while not (status.optimal or status.stuck or stop.is_set()) and status.passes < limit:
+        if settings.watcher:
+            ended = settings.watcher(status, time.perf_counter() - began)
+        if ended:
+            break
         status = solver.run(limit - status.passes, SLICE_SECONDS)
-        if report:
-            report(status, time.perf_counter() - began)
-    return int(status.passes)
+        if settings.report:
+            settings.report(status, time.perf_counter() - began)
+    return int(status.passes), ended
 
 
 def _side_by_side(tasks: list[Callable[[Event], Any]]) -> list[Any]:
@@ -196,10 +200,10 @@ def _side_by_side(tasks: list[Callable[[Event], Any]]) -> list[Any]:
             raise
 
 
-def _stop_reason(status: Any) -> StopReason:
+def _stop_reason(status: Any, ended: StopReason | None) -> StopReason:
     if status.optimal:
         return StopReason.CONVERGED
-    return StopReason.NO_PROGRESS if status.stuck else StopReason.MAX_ITER
+    return StopReason.NO_PROGRESS if status.stuck else ended or StopReason.MAX_ITER
 
 
 def _combine(solutions: list[Solution], seconds: float) -> Solution:

@@ -15,8 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from softmargin import _core
 
@@ -136,10 +134,10 @@ class Function:
 
     def training(self, X: Any) -> Sources:
         def source(precision: str, ids: Indices) -> tuple[Any, Indices]:
-            examples = _safe_indexing(X, ids)
+            examples = _take(X, ids)
 
             def values(rows: Indices) -> Array:
-                return self.matrix(_safe_indexing(examples, rows), examples)
+                return self.matrix(_take(examples, rows), examples)
 
             rows = CORES[precision].Rows.function(values, self._diagonal(examples))
             return rows, np.arange(len(ids), dtype=np.int32)
@@ -149,10 +147,10 @@ class Function:
     def expand(
         self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
     ) -> Array:
-        count, batch = _num_samples(X), max(1, 2**22 // max(coef.shape[1], 1))
+        count, batch = _count(X), max(1, 2**22 // max(coef.shape[1], 1))
         blocks = [
             _grouped_product(
-                self.matrix(_safe_indexing(X, np.arange(i, min(i + batch, count))), vectors),
+                self.matrix(_take(X, np.arange(i, min(i + batch, count))), vectors),
                 coef,
                 starts,
             )
@@ -169,7 +167,7 @@ class Function:
                 " must be a real number."
             )
         values = np.ascontiguousarray(values, dtype=np.float64)
-        expected = (_num_samples(A), _num_samples(B))
+        expected = (_count(A), _count(B))
         if values.shape != expected:
             raise ValueError(
                 f"The kernel function returned an array of shape {values.shape} for"
@@ -183,12 +181,26 @@ class Function:
         return values
 
     def _diagonal(self, X: Any) -> Array:
-        count, block = _num_samples(X), self.diagonal_block
+        count, block = _count(X), self.diagonal_block
         parts = []
         for i in range(0, count, block):
-            examples = _safe_indexing(X, np.arange(i, min(i + block, count)))
+            examples = _take(X, np.arange(i, min(i + block, count)))
             parts.append(np.diagonal(self.matrix(examples, examples)))
         return np.concatenate(parts)
+
+
+# scikit-learn is imported where a kernel function needs it: the built-in kernels predict without,
+# and importing it takes longer than predicting a row.
+def _take(X: Any, rows: NDArray[Any]) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, rows)
+
+
+def _count(X: Any) -> int:
+    from sklearn.utils.validation import _num_samples
+
+    return int(_num_samples(X))
 
 
 def _grouped_product(K: Array, coef: Array, starts: list[int]) -> Array:

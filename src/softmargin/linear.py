@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from softmargin.descent import Problem, Settings, descend
+from softmargin.io.saving import Saving
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -29,7 +30,7 @@ from softmargin.validation import (
 Array = NDArray[np.float64]
 
 
-class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
+class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
     """Linear support vector classification that treats all classes at once.
 
     Minimises ``1/2 ||W||^2 + C * sum of losses`` over one weight vector per class.  The loss of an

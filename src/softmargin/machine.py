@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 
 from softmargin import planning
 from softmargin.formulations import Formulation, Model
+from softmargin.io.saving import Saving
 from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.solution import Solution
@@ -35,7 +36,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 
-class KernelMachine(BaseEstimator):  # type: ignore[misc]
+class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
     """Base of the kernel machines; a subclass states its problems and what it predicts."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012

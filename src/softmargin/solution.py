@@ -15,6 +15,14 @@ class StopReason(enum.Enum):
         "Solver terminated early (max_iter={max_iter}).",
         "Consider pre-processing your data with StandardScaler or MinMaxScaler. Or raise max_iter.",
     )
+    TIME_LIMIT = (
+        "The time limit was reached.",
+        "Allow more time, raise tol, or lower C.",
+    )
+    INTERRUPTED = (
+        "The fit was interrupted.",
+        "Fit again for the optimum.",
+    )
     NO_PROGRESS = (
         "No step makes measurable progress any more, but the tolerance is not reached.",
         "Raise tol, lower C, or scale the data.",

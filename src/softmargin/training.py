@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -18,6 +20,7 @@ from softmargin.planning import Plan
 from softmargin.solution import Solution, StopReason
 
 SLICE_SECONDS = 0.05
+ENDED_EARLY = (StopReason.MAX_ITER, StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
 
 _STOP_REASONS = {
     _core.Outcome.optimal: StopReason.CONVERGED,
@@ -25,6 +28,29 @@ _STOP_REASONS = {
     _core.Outcome.stuck: StopReason.STUCK,
     _core.Outcome.unbounded: StopReason.UNBOUNDED,
 }
+
+
+Watcher = Callable[[Any, float], StopReason | None]
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Has `watcher` called between the slices of every fit in this context.
+
+    It gets the solver's status and the seconds since the start of the problem; a reason to stop
+    that it returns ends the fit there, with what has been reached.  Fits of several problems at a
+    time call it from several threads.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def current_watcher() -> Watcher | None:
+    return _watcher.get()
 
 
 @dataclass(frozen=True)
@@ -38,6 +64,8 @@ class Settings:
     max_iter: int
     report: Callable[[Any, float], None] | None = None
     """Called between slices with the solver's status and the seconds since the start."""
+    watcher: Watcher | None = field(default_factory=current_watcher)
+    """That of the context in which the fit began: its threads have contexts of their own."""
     abandoned: threading.Event = field(default_factory=threading.Event)
     """Set when the fit has failed or was interrupted elsewhere."""
 
@@ -70,7 +98,7 @@ def train(
     start = [part.start for part in dual.parts]
     solver, status, reason = _solve(dual, start, source, precision, plan, settings, effort, begin)
     beta = [solver.beta(s) for s in range(len(dual.parts))]
-    if plan.may_refine and reason is not StopReason.MAX_ITER:
+    if plan.may_refine and reason not in ENDED_EARLY:
         rows, ids = source(precision)
         if rounding(beta, rows.rounding(ids)) > settings.tol:
             del solver, rows
@@ -125,14 +153,18 @@ def _solve(
         settings.threads,
     )
     limit = settings.max_iter - effort.iterations if settings.max_iter >= 0 else 2**62
-    status = solver.run(0, 0.0)
+    status, stop = solver.run(0, 0.0), None
     while status.outcome == _core.Outcome.running and status.iterations < limit:
+        if settings.watcher:
+            stop = settings.watcher(status, time.perf_counter() - begin)
+        if stop:
+            break
         status = solver.run(limit - status.iterations, SLICE_SECONDS)
         if settings.report:
             settings.report(status, time.perf_counter() - begin)
         if settings.abandoned.is_set():
             break
-    reason = _STOP_REASONS.get(status.outcome, StopReason.MAX_ITER)
+    reason = stop or _STOP_REASONS.get(status.outcome, StopReason.MAX_ITER)
     if reason is StopReason.UNBOUNDED:
         raise ValueError(f"{reason.cause} {reason.remedy}")
     status = solver.finish()

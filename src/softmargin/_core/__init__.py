@@ -23,3 +23,4 @@ float64: Any = _module.float64
 linear: Any = _module.linear
 Outcome: Any = _module.Outcome
 Status: Any = _module.Status
+text: Any = _module.text

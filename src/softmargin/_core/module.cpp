@@ -11,6 +11,7 @@
 #include "decomposition.hpp"
 #include "linear/linear_module.hpp"
 #include "selection/maximum_gain.hpp"
+#include "text_module.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -158,9 +159,9 @@ void bind_dense(nb::class_<Examples<Real>>& examples, nb::class_<RowSource<Real>
       [](Input<Value, 2> X, Column<double> centre) -> Examples<Real>* {
         if (X.shape(0) > 0 && X.shape(1) > 1 && X.stride(1) != 1)
           throw std::invalid_argument("the values of a row of X must be contiguous");
-        return new DenseExamples<Value, Real>(
-            X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(0),
-            centre.size() ? centre.data() : nullptr);
+        return new DenseExamples<Value, Real>(X.data(), static_cast<Index>(X.shape(0)),
+                                              static_cast<Index>(X.shape(1)), X.stride(0),
+                                              centre.size() ? centre.data() : nullptr);
       },
       "X"_a.noconvert(), "centre"_a, nb::keep_alive<0, 1>());
   rows.def_static(
@@ -278,5 +279,6 @@ SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
       .def_ro("active", &Status::active);
   bind<float>(m.def_submodule("float32"));
   bind<double>(m.def_submodule("float64"));
+  text::bind_text(m.def_submodule("text"));
   linear::bind_linear(m.def_submodule("linear"));
 }

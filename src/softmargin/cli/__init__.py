@@ -12,10 +12,14 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import softmargin
 
-SUBCOMMANDS = ("demo",)
+SUBCOMMANDS = (
+    *("train", "predict", "scale", "check", "subset", "info", "convert", "easy", "demo"),
+    "completion",
+)
 
 OK, BAD_INPUT, USAGE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = "exit codes: 0 success, 1 bad input, 2 wrong usage, 130 interrupted"
@@ -23,7 +27,7 @@ EXIT_CODES = "exit codes: 0 success, 1 bad input, 2 wrong usage, 130 interrupted
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(_respelled(sys.argv[1:] if argv is None else argv))
     if args.subcommand is None:
         parser.print_help(sys.stderr)
         return USAGE
@@ -57,8 +61,36 @@ def _parser() -> argparse.ArgumentParser:
             help=purpose,
             description=module.__doc__,
             epilog=EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
+            conflict_handler="resolve",  # train's -h is LIBSVM's; help is then --help alone
+            allow_abbrev=False,
         )
         module.add_arguments(subparser)
         subparser.set_defaults(run=module.run)
     return parser
+
+
+class _Help(argparse.HelpFormatter):
+    """Wraps the paragraphs of a docstring to the terminal, and leaves indented lines alone."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part if "\n  " in part else super(_Help, self)._fill_text(part, width, indent)
+            for part in text.strip().split("\n\n")
+        )
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each sub-command."""
+    (subparsers,) = _parser()._subparsers._group_actions  # type: ignore[union-attr]
+    choices: Any = subparsers.choices
+    return dict(choices)
+
+
+def _respelled(argv: Sequence[str]) -> list[str]:
+    """Options that argparse cannot tell, as it can: a sub-command may have `respell`."""
+    if not argv or argv[0] not in SUBCOMMANDS:
+        return list(argv)
+    module = import_module(f"softmargin.cli.{argv[0]}")
+    respell = getattr(module, "respell", list)
+    return [argv[0], *respell(argv[1:])]

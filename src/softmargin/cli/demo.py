@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import softmargin
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from softmargin.machine import KernelMachine
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     question: str
     formulation: str
     parameters: str
