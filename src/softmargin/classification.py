@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin import multiclass
+from softmargin.checkpoint import Checkpoint
 from softmargin.formulations import (
     CSupportVectorClassification,
     Formulation,
     NuSupportVectorClassification,
 )
 from softmargin.machine import Array, Indices, KernelMachine
+from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
 
 
@@ -96,7 +99,9 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
                 else f"All samples of class {self.classes_[absent[0]]!r} have zero weight; remove"
                 " the class or give one of its samples a positive weight."
             )
-        models = self._solve(X, sample_weight, list(problems.values()))
+        labels = self.classes_.tolist()
+        names = [(labels[i], labels[j]) for i, j in problems]
+        models = self._solve(X, sample_weight, list(problems.values()), names)
         coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)
         sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
@@ -242,6 +247,11 @@ class SVC(Classifier):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -260,6 +270,11 @@ class SVC(Classifier):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _pair_problem(self, y: Array, weight: Array) -> Formulation:
         return CSupportVectorClassification(y, self.C * weight)
@@ -310,6 +325,11 @@ class NuSVC(Classifier):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -328,6 +348,11 @@ class NuSVC(Classifier):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _pair_problem(self, y: Array, weight: Array) -> Formulation:
         return NuSupportVectorClassification(y, weight, self.nu)

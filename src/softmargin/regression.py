@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import column_or_1d
 
+from softmargin.checkpoint import Checkpoint
 from softmargin.formulations import (
     EpsilonSupportVectorRegression,
     Formulation,
     NuSupportVectorRegression,
 )
 from softmargin.machine import Array, KernelMachine
+from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
 
 
@@ -113,6 +116,11 @@ class SVR(Regressor):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -128,6 +136,11 @@ class SVR(Regressor):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return EpsilonSupportVectorRegression(z, self.C * weight, self.epsilon)
@@ -171,6 +184,11 @@ class NuSVR(Regressor):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -186,6 +204,11 @@ class NuSVR(Regressor):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return NuSupportVectorRegression(z, self.C * weight, self.nu)

@@ -15,6 +15,18 @@ class StopReason(enum.Enum):
         "Solver terminated early (max_iter={max_iter}).",
         "Consider pre-processing your data with StandardScaler or MinMaxScaler. Or raise max_iter.",
     )
+    TIME_LIMIT = (
+        "The fit was stopped by its time limit.",
+        "Allow more time, raise tol, or go on from here with warm_start=True.",
+    )
+    INTERRUPTED = (
+        "The fit was interrupted.",
+        "Go on from here with warm_start=True.",
+    )
+    CALLBACK = (
+        "The fit was stopped by a callback.",
+        "Go on from here with warm_start=True.",
+    )
     NO_PROGRESS = (
         "No step makes measurable progress any more, but the tolerance is not reached.",
         "Raise tol, lower C, or scale the data.",
@@ -28,6 +40,11 @@ class StopReason(enum.Enum):
         " and the data cannot be fitted without.",
         "Use a finite C.",
     )
+
+    @property
+    def final(self) -> bool:
+        """Whether the solver itself ended the fit, and not a limit or a user."""
+        return self in (StopReason.CONVERGED, StopReason.NO_PROGRESS, StopReason.STUCK)
 
     @property
     def cause(self) -> str:
