@@ -242,10 +242,10 @@ class KernelMachine(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         sources = kernel.training(X)
 
         def solve(number: int) -> Answer:
-            if recorder and number in recorder.answers:
-                watch.done(number, recorder.answers[number][1])
-                return recorder.answers[number]
             ids, problem = problems[number]
+            if recorder and number in recorder.answers:
+                watch.done(number, recorder.answers[number][1], active=len(ids))
+                return recorder.answers[number]
             plan = planning.plan(self.working_set, self.precision, len(ids), kernel)
             start = starts.get(number)
             if start and not start.precision:

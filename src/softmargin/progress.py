@@ -26,11 +26,12 @@ def shown(verbose: int, name: str) -> Iterator[list[Observer]]:
 
 
 def summary(status: Status) -> str:
-    pairs = f"{status.solved}/{status.problems} problems, " if status.problems > 1 else ""
+    """What matters most comes first: a narrow terminal cuts the rest."""
+    pairs = f"{status.ended}/{status.problems} problems, " if status.problems > 1 else ""
     return (
-        f"{pairs}violation {status.violation:.2e} (tol {status.tol:.0e}),"
-        f" {status.iterations} iterations, objective {status.objective:.6g},"
-        f" {status.active} active, {status.kernel_rows} rows, {status.cache_hits} hits"
+        f"{pairs}violation {status.violation:.1e} > {status.tol:.0e}, {status.iterations} it,"
+        f" objective {status.objective:.6g}, {status.active} active, {status.kernel_rows} rows,"
+        f" {status.cache_hits} hits"
     )
 
 
@@ -55,7 +56,7 @@ class Lines:
         self.name, self.next = name, 0.0
 
     def __call__(self, status: Status) -> None:
-        ended = status.solved == status.problems
+        ended = status.ended == status.problems
         if not ended and status.seconds < self.next:
             return
         self.next = status.seconds + min(max(1.0, 0.5 * status.seconds), 60.0)

@@ -110,7 +110,7 @@ def train(
         working_set_reason=plan.reason,
         precision=point.precision,
     )
-    settings.watch.done(problem, solution)
+    settings.watch.done(problem, solution, active=status.active)
     return model, solution, point
 
 

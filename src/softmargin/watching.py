@@ -25,8 +25,8 @@ from softmargin.solution import Solution, StopReason
 class Status:
     """Where a fit stands, as callbacks get it.
 
-    ``problem`` of ``problems`` (one per pair of classes) is being solved, and ``solved`` are.  Of
-    this problem: the ``iterations`` so far, by how much the optimality conditions are still
+    ``problem`` of ``problems`` (one per pair of classes) is being solved, and ``ended`` have been.
+    Of this problem: the ``iterations`` so far, by how much the optimality conditions are still
     violated (``violation``, which falls to ``tol``; not monotonically), the dual ``objective``
     (which rises), the ``active`` variables, that is those not shrunk, the ``kernel_rows`` computed
     and the ``cache_hits`` in their stead.  ``seconds`` since the fit began, and its ``progress``
@@ -36,7 +36,7 @@ class Status:
 
     problem: int
     problems: int
-    solved: int
+    ended: int
     iterations: int
     violation: float
     tol: float
@@ -91,7 +91,7 @@ class Watch:
         self.begin = time.perf_counter()
         self.stop: StopReason | None = None
         self.abandoned = threading.Event()
-        self.solved = 0
+        self.ended = self.solved = 0
         self._lock = threading.Lock()
         self._scales: dict[int, _Scale] = {}
 
@@ -121,16 +121,18 @@ class Watch:
             self.stop = StopReason.TIME_LIMIT
         return self.stop
 
-    def done(self, problem: int, solution: Solution) -> None:
+    def done(self, problem: int, solution: Solution, active: int) -> None:
         """A problem has ended; its certificate is known."""
         with self._lock:
-            self.solved += 1
-            self._scales.pop(problem, None)
+            self.ended += 1
+            if solution.stop_reason.final:
+                self.solved += 1
+                self._scales.pop(problem, None)
             counts = {
                 "iterations": solution.iterations,
                 "violation": solution.kkt_violation,
                 "objective": solution.dual_objective,
-                "active": 0,
+                "active": active,
                 "kernel_rows": solution.kernel_rows,
                 "cache_hits": solution.cache_hits,
                 "gap": solution.duality_gap,
@@ -144,7 +146,7 @@ class Watch:
         status = Status(
             problem=problem,
             problems=self.problems,
-            solved=self.solved,
+            ended=self.ended,
             tol=self.tol,
             seconds=self.seconds,
             progress=min((self.solved + begun) / self.problems, 1.0),
