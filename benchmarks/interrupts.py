@@ -97,11 +97,11 @@ def _regression_gap(name, machine, y, f, norm):
     if name == "SVR":
         loss = C * np.maximum(0, error - parameters["epsilon"]).sum()
         return norm + loss - fitted + parameters["epsilon"] * np.abs(coef).sum()
-    # Any width of the tube gives a feasible primal point; the best one gives the smallest gap.
-    total = parameters["nu"] * C * len(y)
-    widths = np.concatenate([[0.0], error])
-    losses = [total * width + C * np.maximum(0, error - width).sum() for width in widths[:2000]]
-    return norm + min(losses) - fitted
+    # Any width of the tube is feasible, and the fit's own is no attribute: the best one, which is a
+    # quantile of the errors, gives a gap that the certified one must not be below.
+    width = np.quantile(error, 1 - parameters["nu"])
+    loss = parameters["nu"] * C * len(y) * width + C * np.maximum(0, error - width).sum()
+    return max(norm + loss - fitted, machine.solution_.duality_gap)
 
 
 def interrupt_once(name, on_interrupt, count, wait):
@@ -163,7 +163,7 @@ def report(name, on_interrupt, answers):
     faults = [f"{name}: {a['reason']}" for a in answers if a["reason"] != expected]
     if on_interrupt == "raise" and max(seconds) > 0.2:
         faults.append(f"{name}: took {max(seconds):.3f} s to raise")
-    if wrong and max(wrong) > 1e-6 and name != "NuSVR":
+    if wrong and max(wrong) > 1e-6:
         faults.append(f"{name}: the certificate is off by {max(wrong):.1e}")
     return faults
 
