@@ -213,8 +213,8 @@ class KernelMachine(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         self.fit_status_ = int(not self.solution_.converged)
         self._n_iter = np.array([solution.iterations for solution in solutions])
         self._kept = {
-            name: Kept.of(ids, point.beta)
-            for name, (ids, _), (_, _, point) in zip(names, problems, answers, strict=True)
+            name: Kept.of(ids, point.beta, problem.dual())
+            for name, (ids, problem), (_, _, point) in zip(names, problems, answers, strict=True)
         }
         self._warn_unless_converged()
         return [model for model, _, _ in answers]

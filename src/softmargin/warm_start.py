@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +11,51 @@ from numpy.typing import NDArray
 from softmargin.formulations import Array, Dual, Part
 
 Indices = NDArray[np.int32]
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class KeptPart:
+    """Of one part, the variables that are not zero: their examples, by position in X, their values,
+    and which of them are at their bound."""
+
+    ids: Indices
+    beta: Array
+    bounded: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, ids: Indices, beta: Array, part: Part) -> KeptPart:
+        used = beta != 0
+        bounded = (beta == part.lower) | (beta == part.upper)
+        return cls(ids[used], beta[used], bounded[used])
+
+    def within(self, ids: Indices, part: Part) -> Array:
+        """The variables of the examples `ids` within the bounds of `part`.  What was at a bound
+        goes to the bound as it is now: most that are there for one C are so for the next."""
+        beta, bounded = self._at(self.beta, ids), self._at(self.bounded, ids).astype(bool)
+        bound = np.where(beta > 0, part.upper, part.lower)
+        beta = np.where(bounded & np.isfinite(bound), bound, beta)
+        return np.clip(beta, part.lower, part.upper)
+
+    def _at(self, values: NDArray[Any], ids: Indices) -> Array:
+        by_position = np.zeros(1 + max(ids.max(initial=-1), self.ids.max(initial=-1)))
+        by_position[self.ids] = values
+        return by_position[ids]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The variables of a problem, part by part: which examples have one that is not zero, by their
-    position in X, and its value."""
+    """The solution of a problem, to go on from."""
 
-    ids: tuple[Indices, ...]
-    beta: tuple[Array, ...]
+    parts: tuple[KeptPart, ...]
 
     @classmethod
-    def of(cls, ids: Indices, beta: list[Array]) -> Kept:
-        return cls(tuple(ids[b != 0] for b in beta), tuple(b[b != 0] for b in beta))
+    def of(cls, ids: Indices, beta: list[Array], dual: Dual) -> Kept:
+        return cls(tuple(KeptPart.of(ids, b, p) for b, p in zip(beta, dual.parts, strict=True)))
 
     def start(self, ids: Indices, dual: Dual) -> list[Array]:
-        """A feasible start for the problem `dual` of the examples `ids`: the kept values, clipped
-        to the bounds; then the sums that must be kept are repaired."""
-        beta = [
-            np.clip(self._at(s, ids), part.lower, part.upper) for s, part in enumerate(dual.parts)
-        ]
+        """A feasible start for the problem `dual` of the examples `ids`."""
+        beta = [kept.within(ids, part) for kept, part in zip(self.parts, dual.parts, strict=True)]
         if dual.separate:
             return [repaired(b, part) for b, part in zip(beta, dual.parts, strict=True)]
         whole = Part(
@@ -40,21 +66,16 @@ class Kept:
         ends = np.cumsum([len(b) for b in beta])[:-1]
         return np.split(repaired(np.concatenate(beta), whole), ends)
 
-    def _at(self, part: int, ids: Indices) -> Array:
-        values = np.zeros(1 + max(ids.max(initial=-1), self.ids[part].max(initial=-1)))
-        values[self.ids[part]] = self.beta[part]
-        return values[ids]
-
 
 def repaired(beta: Array, part: Part) -> Array:
-    """`beta` within its bounds, with the sum of the part's own start.
+    """`beta`, which is within the bounds of `part`, with the sum of the part's own start.
 
-    What is too much is taken from, or what is missing is added to, first the free variables in
-    proportion to their room towards zero or, for what must grow, to the bound; then the others,
-    one after the other, so that few of those at zero leave it.
+    What is too much is taken from the free variables above zero, in proportion; then from all above
+    zero; then, one after the other so that few leave zero, from the others.  What is missing is
+    added likewise.
     """
     excess = float(beta.sum() - part.start.sum())
-    if excess == 0:
+    if abs(excess) <= ROUNDING * float(np.abs(beta).sum()):
         return beta
     if excess < 0:
         return -repaired(-beta, Part(-part.start, -part.upper, -part.lower))
