@@ -180,7 +180,7 @@ class SVC(Classifier):
     class_weight : dict, "balanced" or None, default=None
         Factor on C for each class.
     verbose : bool or int, default=False
-        Print a line of progress now and then.
+        1: a live line of progress on standard error.  2: lines through ``logging``.
     max_iter : int, default=-1
         Limit on the solver's iterations (per pair of classes), -1 for none.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -197,11 +197,29 @@ class SVC(Classifier):
         problems, float32 for large ones, and goes on in float64 where float32 cannot reach tol.
     n_jobs : int or None, default=None
         Number of threads. None obeys OMP_NUM_THREADS and threadpoolctl, -1 takes all processors.
+    time_limit : float or None, default=None
+        Seconds after which the fit, with all its pairs of classes, stops with the model as it is.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: raise KeyboardInterrupt and leave the machine as it was, or stop the fit
+        with the model as it is.
+    callbacks : list of callables or None, default=None
+        Each gets a :class:`softmargin.watching.Status` some 20 times a second; it stops the fit by
+        returning True (or a StopReason), or by ``status.stop()``.  Pairs of classes that are solved
+        side by side call it from their threads, one at a time.
+    warm_start : bool, default=False
+        Start from the last fit's solution, matched by the position of the rows in X (and by class),
+        whatever has changed since.
+    checkpoint : str, path, softmargin.checkpoint.Checkpoint or None, default=None
+        A file that holds the state of the fit, written every minute, from which a fit of the same
+        data with the same parameters goes on.  It is removed when the fit has reached its end.
 
     Attributes
     ----------
     solution_ : Solution
         The certificate: objectives, duality gap, KKT violation, iterations, stop reason, ...
+    history_ : structured ndarray
+        The course of the fit in at most 1000 rows: seconds, problem (pair of classes), iterations,
+        violation, objective, gap (where known, else NaN), active.
     support_, support_vectors_, n_support_ : indices, examples and number per class of the support
         vectors, class by class.
     dual_coef_ : of shape (n_classes - 1, n_SV)

@@ -48,9 +48,9 @@ def plot_convergence(machine: Any, axes: Any = None) -> Any:
         above.plot(points["seconds"], np.maximum(points["violation"], 1e-300), **style)
         below.plot(points["seconds"], points["objective"], **style)
     above.axhline(machine.tol, color="0.5", linestyle="--", linewidth=1)
-    above.annotate("tol", (0, machine.tol), (2, 3), textcoords="offset points", color="0.4")
+    above.text(0.01, machine.tol, "tol", transform=above.get_yaxis_transform(), va="bottom")
     above.set(yscale="log", ylabel="KKT violation", title=_title(machine))
-    below.set(xlabel="seconds", ylabel="dual objective")
+    below.set(xlabel="seconds", ylabel="dual objective", xlim=(0, None))
     return axes
 
 
@@ -58,6 +58,6 @@ def _title(machine: Any) -> str:
     solution = machine.solution_
     how = solution.stop_reason.name.lower().replace("_", " ")
     return (
-        f"{type(machine).__name__}: {how} after {solution.iterations} iterations,"
-        f" relative gap {solution.relative_gap:.1e}"
+        f"{type(machine).__name__}: {how} after {solution.iterations} iterations,\n"
+        f"relative gap {solution.relative_gap:.1e}"
     )

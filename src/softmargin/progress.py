@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from softmargin.watching import Observer, Status
 
 LOGGER = logging.getLogger("softmargin")
-BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar:10}| {elapsed}{postfix}"
 
 
 @contextmanager
