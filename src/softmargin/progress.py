@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from softmargin.watching import Observer, Status
 
 LOGGER = logging.getLogger("softmargin")
+INTERVAL = 0.2
+"""Seconds between two refreshes of the live line: they cost more than all else that is watched."""
 BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar:10}| {elapsed}{postfix}"
 
 
@@ -40,11 +42,16 @@ def _bar(name: str) -> Iterator[Observer]:
     from tqdm.auto import tqdm
 
     with tqdm(total=100, desc=name, bar_format=BAR_FORMAT, dynamic_ncols=True) as bar:
+        shown_at = -INTERVAL
 
         def show(status: Status) -> None:
-            # The screen is tqdm's to refresh, ten times a second at most.
+            nonlocal shown_at
+            if status.seconds < shown_at + INTERVAL and status.ended < status.problems:
+                return
+            shown_at = status.seconds
             bar.set_postfix_str(summary(status), refresh=False)
-            bar.update(round(100 * status.progress, 1) - bar.n)
+            bar.n = round(100 * status.progress, 1)
+            bar.refresh()
 
         yield show
 

@@ -17,7 +17,9 @@ from softmargin.formulations import Array, Dual, Formulation, Model
 from softmargin.kernels import CORES
 from softmargin.planning import Plan
 from softmargin.solution import Solution, StopReason
-from softmargin.watching import Abandoned, Watch
+from softmargin.watching import Abandoned, Watch, watched
+
+__all__ = ["Effort", "Point", "Settings", "run_all", "train", "watched"]
 
 FIRST_SLICE, LONGEST_SLICE = 0.002, 0.05
 """Seconds.  Slices double from the first to the longest, so that short fits have a history too."""
