@@ -23,7 +23,9 @@ import softmargin
 CLASSIFIERS, REGRESSORS = ["SVC", "NuSVC"], ["SVR", "NuSVR"]
 MACHINES = [*CLASSIFIERS, *REGRESSORS, "OneClassSVM"]
 KNOWN_FAILURES = {
-    # Weights of 1000 and 0.0001 leave no feasible nu above 2e-7: the fit is refused, as it should.
+    # Weights of 1000 and 0.0001 leave no feasible nu above 2e-7. At that nu the light class is all
+    # margin errors and the boundary not unique: fewer samples than the check wants get the heavy
+    # class. (scikit-learn's own NuSVC is excused from this check: it ignores class_weight.)
     "NuSVC": ["check_class_weight_classifiers"],
 }
 
