@@ -22,12 +22,6 @@ import softmargin
 
 CLASSIFIERS, REGRESSORS = ["SVC", "NuSVC"], ["SVR", "NuSVR"]
 MACHINES = [*CLASSIFIERS, *REGRESSORS, "OneClassSVM"]
-KNOWN_FAILURES = {
-    # Weights of 1000 and 0.0001 leave no feasible nu above 2e-7. At that nu the light class is all
-    # margin errors and the boundary not unique: fewer samples than the check wants get the heavy
-    # class. (scikit-learn's own NuSVC is excused from this check: it ignores class_weight.)
-    "NuSVC": ["check_class_weight_classifiers"],
-}
 
 
 def test_check_estimator():
@@ -38,7 +32,7 @@ def test_check_estimator():
     failed = [line for line in output.splitlines() if line.startswith("  failed")]
     skipped = [line for line in output.splitlines() if line.startswith("  skipped")]
     assert output.count("passed") == 5, output
-    assert [line.split(":")[1].strip() for line in failed] == KNOWN_FAILURES["NuSVC"]
+    assert failed == []
     assert all("is not installed" in line for line in skipped), output
 
 

@@ -136,6 +136,11 @@ class NuSupportVectorClassification:
         )
         # -gradient is b - rho at the free variables of the positive class, b + rho at the others'.
         b, rho = 0.5 * (upper + lower), 0.5 * (lower - upper)
+        # A class whose alpha must all be at their bounds consists of margin errors; its margin may
+        # be anywhere beyond, at the same objective. The boundary is put where its margin was.
+        full = [self.weight[self.y * sign > 0].sum() <= self.total * (1 + 1e-9) for sign in (1, -1)]
+        if full[0] != full[1]:
+            b, rho = (b - rho if full[0] else b + rho), 2 * rho
         fault, scale = None, rho
         if not rho > 0:
             fault = (
