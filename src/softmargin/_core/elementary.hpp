@@ -25,7 +25,7 @@ inline float exp_nonpositive(float x) {
   p = p * r + 1.0f / 6;
   p = p * r + 0.5f;
   p = (p * r) * r + r;
-  const std::int32_t exponent = std::bit_cast<std::int32_t>(shifted) << 23;
+  const std::uint32_t exponent = std::bit_cast<std::uint32_t>(shifted) << 23;
   const float scale = std::bit_cast<float>(exponent + 0x3f800000);
   const float value = p * scale + scale;
   return x < lowest ? 0.0f : value;
@@ -51,7 +51,7 @@ inline double exp_nonpositive(double x) {
   p = p * r + 1.0 / 6;
   p = p * r + 0.5;
   p = (p * r) * r + r;
-  const std::int64_t exponent = std::bit_cast<std::int64_t>(shifted) << 52;
+  const std::uint64_t exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
   const double scale = std::bit_cast<double>(exponent + 0x3ff0000000000000);
   const double value = p * scale + scale;
   return x < lowest ? 0.0 : value;

@@ -10,6 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#endif
+
 namespace softmargin {
 
 using Index = std::int32_t;
@@ -56,6 +60,31 @@ struct Vector {  // compilers without vector types: the same loops, one lane at 
 #define SOFTMARGIN_UNROLL
 #endif
 
+// a b + c, rounded once wherever the processor can. Written out, because what a compiler fuses of
+// its own accord differs from loop to loop, and a product must not depend on the loop that made it.
+template <class Real>
+Real multiply_add(Real a, Real b, Real c) {
+#if defined(__FMA__)
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+#if defined(__AVX2__) && defined(__FMA__)
+inline Vector<float> multiply_add(float a, Vector<float> b, Vector<float> c) {
+  return _mm256_fmadd_ps(_mm256_set1_ps(a), b, c);
+}
+inline Vector<double> multiply_add(double a, Vector<double> b, Vector<double> c) {
+  return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c);
+}
+#else
+template <class Real>
+Vector<Real> multiply_add(Real a, Vector<Real> b, Vector<Real> c) {
+  c += a * b;
+  return c;
+}
+#endif
+
 // out[i * stride + j] = sum over features f of left[f][i] right[f][j], added to out if `add`.
 template <class Real>
 void multiply_panels(Index features, const Real* left, const Real* right, bool add, Real* out,
@@ -68,8 +97,8 @@ void multiply_panels(Index features, const Real* left, const Real* right, bool a
     const V second = *reinterpret_cast<const V*>(right + P::lanes);
     SOFTMARGIN_UNROLL
     for (int i = 0; i < P::left; ++i) {
-      sums[i][0] += left[i] * first;
-      sums[i][1] += left[i] * second;
+      sums[i][0] = multiply_add(left[i], first, sums[i][0]);
+      sums[i][1] = multiply_add(left[i], second, sums[i][1]);
     }
   }
   SOFTMARGIN_UNROLL
@@ -80,16 +109,6 @@ void multiply_panels(Index features, const Real* left, const Real* right, bool a
     *target = sums[i][0];
     *next = sums[i][1];
   }
-}
-
-// a b + c, rounded as in multiply_panels.
-template <class Real>
-Real multiply_add(Real a, Real b, Real c) {
-#if defined(__FMA__)
-  return std::fma(a, b, c);
-#else
-  return a * b + c;
-#endif
 }
 
 // Features multiplied at a time, so that a right panel stays in the L1 cache.
