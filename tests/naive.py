@@ -189,7 +189,7 @@ class Decomposition:
             after = same(*before, G[i] - G[j], Q[i, i] + Q[j, j] - 2 * Q[i, j], C[i], C[j])
         after = tuple(map(at_bound, before, after, (C[i], C[j])))
         if after == before:
-            self.stuck = True
+            self.no_step_left()
             return
         self.alpha[i], self.alpha[j] = after
         active = self.variables(self.order[: self.active])
@@ -199,6 +199,12 @@ class Decomposition:
             was, now = (a if a == C[t] else 0.0 for a in (old, self.alpha[t]))
             self.G_bar += Q[:, t] * (now - was)
         self.iterations += 1
+
+    def no_step_left(self):
+        """Rounding leaves the active variables where they are; all are worked on to the end."""
+        self.stuck = not self.shrunk
+        self.countdown = np.inf
+        self.reconstruct()
 
     # -- 4: shrinking
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from math import inf
 
 
 class StopReason(enum.Enum):
@@ -16,7 +17,8 @@ class StopReason(enum.Enum):
         " Or raise max_iter.",
     )
     NO_PROGRESS = (
-        "Rounding leaves no step that changes the solution, but the tolerance is not reached.",
+        "The solver makes no further progress, but the tolerance is not reached: rounding errors, or"
+        " a C without limit on data that cannot be fitted exactly.",
         "Raise tol, lower C, or scale the data.",
     )
     UNBOUNDED = (
@@ -63,8 +65,11 @@ class Solution:
 
     @property
     def relative_gap(self) -> float:
-        """The duality gap, relative to the larger of the two objectives in absolute value."""
+        """The duality gap, relative to the larger of the two objectives in absolute value; infinite
+        where the primal is, which is so when C is infinite and a margin is missed by rounding."""
         scale = max(abs(self.primal_objective), abs(self.dual_objective))
+        if not scale < inf:
+            return inf
         return self.duality_gap / scale if scale > 0 else 0.0
 
     @property

@@ -43,7 +43,8 @@ class Decomposition {
         rule_(std::move(rule)),
         tolerance_(tolerance),
         period_(std::min<std::int64_t>(dual_.size(), 1000)),
-        until_shrink_(period_) {
+        until_shrink_(period_),
+        bounded_(dual_.is_bounded()) {
     if (shrink) shrinking_ = std::make_unique<Shrinking<Real>>(dual_);
   }
 
@@ -129,7 +130,7 @@ class Decomposition {
 
     const StepTaken taken = take_step(dual_, pair, curvature);
     if (taken.up_change == 0 && taken.down_change == 0) {
-      status_.outcome = Outcome::no_progress;
+      stuck();
       return;
     }
     if (!(taken.gain < infinity)) {
@@ -140,8 +141,7 @@ class Decomposition {
     const double a = taken.up_change, b = taken.down_change;
     for (Index k = 0; k < dual_.active; ++k) gradient[k] += a * up_row[k] + b * down_row[k];
     if (shrinking_) {
-      shrinking_->update(dual_, matrix_, pair.up,
-                         dual_.parts[pair.up.part].bounded(i) - up_share);
+      shrinking_->update(dual_, matrix_, pair.up, dual_.parts[pair.up.part].bounded(i) - up_share);
       shrinking_->update(dual_, matrix_, pair.down,
                          dual_.parts[pair.down.part].bounded(j) - down_share);
     }
@@ -150,17 +150,30 @@ class Decomposition {
     watch_progress(pair.violation);
   }
 
+  // Rounding leaves the active variables where they are. If some were shrunk, the rest of the work
+  // is done with all of them.
+  void stuck() {
+    if (dual_.active == dual_.size()) {
+      status_.outcome = Outcome::no_progress;
+      return;
+    }
+    shrinking_->unshrink(dual_, matrix_);
+    until_shrink_ = std::numeric_limits<std::int64_t>::max();
+    last_progress_ = status_.iterations;
+  }
+
   // The last resort against endless rounding: a long window in which neither the smallest violation
-  // nor the objective moved.
+  // nor the objective moved. Where variables have no bound the objective may fall for ever, so only
+  // the violation counts.
   void watch_progress(double violation) {
-    if (violation < 0.99 * best_violation_ ||
-        status_.objective < best_objective_ - 1e-9 * std::abs(best_objective_)) {
+    const bool lower = status_.objective < best_objective_ - 1e-9 * std::abs(best_objective_);
+    if (violation < 0.99 * best_violation_ || (lower && bounded_)) {
       best_violation_ = std::min(best_violation_, violation);
       best_objective_ = status_.objective;
       last_progress_ = status_.iterations;
     } else if (status_.iterations - last_progress_ >
                std::max<std::int64_t>(1'000'000, std::int64_t{1000} * dual_.size())) {
-      status_.outcome = Outcome::no_progress;
+      stuck();
     }
   }
 
@@ -172,6 +185,7 @@ class Decomposition {
   const std::int64_t period_;
   std::int64_t until_shrink_, last_progress_ = 0;
   double best_violation_ = infinity, best_objective_ = infinity;
+  const bool bounded_;
   bool started_ = false, near_optimum_ = false;
   Status status_;
 };

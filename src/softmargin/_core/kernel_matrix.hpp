@@ -68,7 +68,8 @@ class KernelMatrix {
   // past the cache.
   void accumulate(const std::vector<Index>& positions, const std::vector<double>& coefficients,
                   Index begin, Index end, double* target) {
-    constexpr Index batch = 64, tile = 4096;
+    constexpr Index batch = 64;
+    const Index tile = std::min(source_.tile(), end - begin);
     std::vector<Real> values(static_cast<std::size_t>(batch) * tile);
     std::vector<Index> rows;
     const Index total = static_cast<Index>(positions.size());

@@ -65,6 +65,8 @@ class FunctionRows final : public RowSource<Real> {
   }
 
   double diagonal(Index row) override { return diagonal_[row]; }
+  // The function answers with full rows, so a second tile would ask for the same rows again.
+  Index tile() const override { return std::numeric_limits<Index>::max(); }
 
  private:
   nb::callable values_;

@@ -18,6 +18,8 @@ class RowSource {
   virtual void compute(const Index* rows, Index size, const Index* columns, Index columns_size,
                        Real* out, std::ptrdiff_t stride) = 0;
   virtual double diagonal(Index row) = 0;
+  // How many columns to ask for at a time, when rows are asked for in batches.
+  virtual Index tile() const { return 4096; }
 };
 
 template <class Real>
