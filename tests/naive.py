@@ -3,11 +3,10 @@
     minimise 1/2 a'Qa + p'a   subject to   y'a = Delta (the nu forms: and e'a = Delta_2),
                                            0 <= a_t <= C_t,   y_t in {+1, -1}
 
-What the paper leaves open is settled here as in the core: values that rounding may have told apart
-are equal, and of equal ones the last that may rise and the first that may fall is selected; a
-variable that only rounding keeps off a bound is at the bound; the variables of one training vector
-(alpha and alpha* of a regression) are inactivated together, as they share a row; a start that must
-not be zero is filled from the first variable on.
+Three things the paper leaves open are settled here as in the core: of equal values the last in the
+current order is selected; the variables of one training vector (alpha and alpha* of a regression)
+are inactivated together, as they share a row; and a start that must not be zero is filled from the
+first variable on.
 """
 
 from __future__ import annotations
@@ -56,16 +55,16 @@ def one_class(K, weight, nu):
 
 
 def epsilon_svr(K, z, C, epsilon):
-    """Variables (alpha, alpha*), with their names exchanged: f is the sum of (alpha - alpha*) K."""
+    """Variables (alpha, alpha*); the function is the sum of (-alpha + alpha*) K + b."""
     n = len(z)
-    p = np.concatenate([epsilon - z, epsilon + z])
+    p = np.concatenate([epsilon + z, epsilon - z])
     return doubled(K, p, C, np.zeros(n), [np.ones(2 * n, dtype=bool)])
 
 
 def nu_svr(K, z, C, nu):
     first = np.arange(2 * len(z)) < len(z)
     start = filled(C, nu * C.sum() / 2)
-    return doubled(K, np.concatenate([-z, z]), C, start, [first, ~first], nu=True)
+    return doubled(K, np.concatenate([z, -z]), C, start, [~first, first], nu=True)
 
 
 def doubled(K, p, C, start, parts, nu=False):
@@ -101,6 +100,7 @@ class Decomposition:
         problem = self.problem
         self.alpha = problem.start.copy()
         self.G = problem.Q @ self.alpha + problem.p
+        self.slack = min(1e-12 * np.abs(self.G).max(), 0.1 * self.epsilon)
         self.order = np.arange(problem.vectors)  # the active training vectors come first
         self.active = problem.vectors
         self.period = self.countdown = min(problem.vectors, 1000)
@@ -113,16 +113,19 @@ class Decomposition:
         self.reconstruct()
         return self
 
+    def next_step(self):
+        steps = self.iterations
+        while self.iterations == steps and not (self.optimal or self.stuck):
+            self.advance()
+
     def advance(self):
-        if self.shrinking:
-            self.countdown -= 1
-            if self.countdown <= 0:
-                self.countdown = self.period
-                self.shrink()
+        if self.shrinking and self.countdown <= 0:
+            self.countdown = self.period
+            self.shrink()
         i, j, violation = self.select()
         if violation <= self.epsilon and self.shrunk:
             self.reconstruct()
-            self.countdown = 1
+            self.countdown = 0
             i, j, violation = self.select()
         if violation <= self.epsilon:
             self.optimal = True
@@ -152,31 +155,24 @@ class Decomposition:
         return np.where(y == 1, alpha > 0, alpha < C)
 
     def extremes(self, part):
-        """(i, g_i, j, -g_j) of eq. 13 and 14 over the active variables of a part, and the slack
-        within which values are equal."""
+        """(i, g_i, j, -g_j) of eq. 13 and 14 over the active variables of a part."""
         t = self.variables(self.order[: self.active])
         t = t[part[t]]
+        if len(t) == 0:
+            return -1, -np.inf, -1, np.inf
         value = -self.problem.y[t] * self.G[t]
-        rise, fall = self.may_rise(t), self.may_fall(t)
-        g_i = value[rise].max(initial=-np.inf)
-        minus_g_j = value[fall].min(initial=np.inf)
-        slack = rounding(g_i, minus_g_j)
-        i = self.of_first_part(t[rise & (value >= g_i - slack)])[-1:]
-        j = self.of_first_part(t[fall & (value <= minus_g_j + slack)])[:1]
-        return i, g_i, j, minus_g_j, slack
+        up = np.where(self.may_rise(t), value, -np.inf)
+        low = np.where(self.may_fall(t), value, np.inf)
+        return self.argmax(t, up), up.max(), self.argmax(t, -low), low.min()
 
-    def of_first_part(self, t):
-        """alpha rather than alpha*."""
-        half = t // self.problem.vectors
-        return t[half == half.min(initial=1)]
+    def argmax(self, t, value):
+        """The last of those that are largest but for rounding."""
+        return t[np.flatnonzero(value >= value.max() - self.slack)[-1]]
 
     def select(self):
-        best = None, None, -np.inf
-        for part in self.problem.parts:
-            i, g_i, j, minus_g_j, slack = self.extremes(part)
-            if g_i - minus_g_j - slack > best[2]:
-                best = int(i[0]), int(j[0]), g_i - minus_g_j
-        return best
+        found = [self.extremes(part) for part in self.problem.parts]
+        pairs = [(i, j, g_i - minus_g_j) for i, g_i, j, minus_g_j in found]
+        return max(pairs, key=lambda pair: pair[2])
 
     # -- 3.4: the analytical solution
 
@@ -187,7 +183,6 @@ class Decomposition:
             after = opposite(*before, -G[i] - G[j], Q[i, i] + Q[j, j] + 2 * Q[i, j], C[i], C[j])
         else:
             after = same(*before, G[i] - G[j], Q[i, i] + Q[j, j] - 2 * Q[i, j], C[i], C[j])
-        after = tuple(map(at_bound, before, after, (C[i], C[j])))
         if after == before:
             self.no_step_left()
             return
@@ -199,6 +194,7 @@ class Decomposition:
             was, now = (a if a == C[t] else 0.0 for a in (old, self.alpha[t]))
             self.G_bar += Q[:, t] * (now - was)
         self.iterations += 1
+        self.countdown -= 1
 
     def no_step_left(self):
         """Rounding leaves the active variables where they are; all are worked on to the end."""
@@ -220,13 +216,11 @@ class Decomposition:
     def shrink(self):
         settled = np.zeros(len(self.alpha), dtype=bool)
         for part in self.problem.parts:
-            _, g_i, _, minus_g_j, slack = self.extremes(part)
+            _, g_i, _, minus_g_j = self.extremes(part)
             part = np.flatnonzero(part)
             value = -self.problem.y[part] * self.G[part]
             rise, fall = self.may_rise(part), self.may_fall(part)
-            settled[part] = (rise & ~fall & (value <= minus_g_j + slack)) | (
-                fall & ~rise & (value >= g_i - slack)
-            )
+            settled[part] = (rise & ~fall & (value <= minus_g_j)) | (fall & ~rise & (value >= g_i))
         vectors = self.order[: self.active]
         leave = settled.reshape(-1, self.problem.vectors).all(axis=0)[vectors]
         self.order = np.concatenate([vectors[~leave], vectors[leave], self.order[self.active :]])
@@ -247,22 +241,6 @@ class Decomposition:
     @property
     def objective(self):
         return 0.5 * self.alpha @ (self.G + self.problem.p)
-
-
-def rounding(g_i, minus_g_j):
-    """How far apart values may be that are equal: relative to the values, and to the violation."""
-    violation = g_i - minus_g_j
-    if not 0 < violation < np.inf:
-        return 0.0
-    return min(1e-12 * max(abs(g_i), abs(minus_g_j)) + 1e-9 * violation, 1e-3 * violation)
-
-
-def at_bound(before, after, C):
-    """A bound in place of `after` if the step covered all but rounding of the way there."""
-    for bound in (0.0, C):
-        if before != bound and abs(after - bound) <= 1e-12 * abs(before - bound):
-            return bound
-    return after
 
 
 def opposite(alpha_i, alpha_j, numerator, curvature, C_i, C_j):
@@ -342,7 +320,7 @@ def one_class_function(solved):
 def regressor(solved):
     b, _ = thresholds(solved)
     alpha, alpha_star = np.split(solved.alpha, 2)
-    return alpha - alpha_star, b
+    return alpha_star - alpha, -b
 
 
 # --- 5: one-against-one ----------------------------------------------------------------------

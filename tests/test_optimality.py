@@ -36,7 +36,7 @@ def minimum(problem, equalities, totals):
         shifted = Q + shift * np.eye(count)
         alpha = quadprog.solve_qp(shifted, shift * alpha - p, normals, offsets, len(totals))[0]
         before, least = least, 0.5 * alpha @ Q @ alpha + p @ alpha
-        if abs(before - least) <= 1e-10 * abs(least):
+        if abs(before - least) <= 1e-12 * abs(least):
             return least
     raise AssertionError("the proximal point method did not settle")
 

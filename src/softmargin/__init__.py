@@ -1,10 +1,51 @@
 """Support vector machines that are exact, fast and observable, with scikit-learn's conventions."""
 
-from softmargin.classification import SVC, NuSVC
-from softmargin.novelty import OneClassSVM
-from softmargin.regression import SVR, NuSVR
-from softmargin.solution import Solution, StopReason
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softmargin.classification import SVC, NuSVC
+    from softmargin.io.saving import load
+    from softmargin.linear import LinearSVC
+    from softmargin.novelty import OneClassSVM
+    from softmargin.regression import SVR, NuSVR
+    from softmargin.solution import Solution, StopReason
 
 __version__ = "0.1.0"
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "Solution", "StopReason"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "LinearSVC",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "Solution",
+    "StopReason",
+    "load",
+]
+
+_HOMES = {
+    "SVC": "classification",
+    "NuSVC": "classification",
+    "SVR": "regression",
+    "NuSVR": "regression",
+    "OneClassSVM": "novelty",
+    "LinearSVC": "linear",
+    "Solution": "solution",
+    "StopReason": "solution",
+    "load": "io.saving",
+}
+
+
+# A name is imported when it is first used: scikit-learn takes a second to import, and
+# `softmargin --help` does not need it.
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"softmargin.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +21,13 @@ from softmargin.formulations import (
     NuSupportVectorClassification,
 )
 from softmargin.machine import Array, Indices, KernelMachine
+from softmargin.validation import (
+    check_classes_present,
+    class_weights,
+    sample_weights,
+    unchanged_on_error,
+)
+from softmargin.working_sets import WorkingSet
 
 
 class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -31,8 +38,9 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     break_ties: bool
 
     @abstractmethod
-    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
-        """The problem of two classes, y in {+1, -1}."""
+    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
+        """The problem of two classes, y in {+1, -1}; each example with its own weight and the
+        weight of its class."""
 
     def _check_problems(
         self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
@@ -57,7 +65,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         -------
         self : object
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             X, y = self._validate_examples(X, y, numeric_target=False)
             labels = column_or_1d(y, warn=True)
             if labels.dtype.kind == "f":
@@ -66,18 +74,10 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             classes, codes = np.unique(labels, return_inverse=True)
             if len(classes) < 2:
                 raise ValueError(
-                    "The number of classes has to be greater than one; got"
-                    f" {len(classes)} class"
+                    f"The number of classes has to be greater than one; got {len(classes)} class"
                 )
-            weight = self._weights(sample_weight, len(labels))
-            self.class_weight_ = compute_class_weight(
-                self.class_weight, classes=classes, y=labels
-            )
-            if not (np.isfinite(self.class_weight_) & (self.class_weight_ > 0)).all():
-                raise ValueError(
-                    f"class_weight={self.class_weight!r} gives the weights"
-                    f" {self.class_weight_.tolist()}; every weight must be positive and finite."
-                )
+            weight = sample_weights(sample_weight, len(labels))
+            self.class_weight_ = class_weights(self.class_weight, classes, labels)
             self.classes_ = classes
             self._fit_pairs(X, codes, weight)
             self._warn_unless_converged()
@@ -85,31 +85,20 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _fit_pairs(self, X: Any, codes: NDArray[np.intp], sample_weight: Array) -> None:
         k = len(self.classes_)
-        weight = sample_weight * self.class_weight_[codes]
-        members = [
-            np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)
-        ]
+        weight, factor = sample_weight, self.class_weight_[codes]
+        members = [np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)]
         problems = {}
         for i, j in multiclass.pairs(k):
             ids = np.concatenate([members[i], members[j]])
             y = np.where(codes[ids] == i, 1.0, -1.0)
-            problems[i, j] = (ids, self._pair_problem(y, weight[ids]))
-        absent = [c for c in range(k) if len(members[c]) == 0]
-        if 0 < len(absent) < k - 1:
-            raise ValueError(
-                f"All samples of class {self.classes_.tolist()[absent[0]]!r} have zero weight;"
-                " remove the class or give one of its samples a positive weight."
-            )
+            problems[i, j] = (ids, self._pair_problem(y, weight[ids], factor[ids]))
+        present = [len(member) > 0 for member in members]
+        if sum(present) > 1:
+            check_classes_present(self.classes_, present)
         self._check_problems(problems, self.classes_.tolist())
-        if absent:
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class."
-                " Give a sample of another class a positive weight."
-            )
+        check_classes_present(self.classes_, present)
         models = self._solve(X, sample_weight, list(problems.values()))
-        coefficients = {
-            pair: model.coef for pair, model in zip(problems, models, strict=True)
-        }
+        coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)
         sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
         self._keep(X, support, n_support, sign * dual_coef)
@@ -155,7 +144,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if len(self.classes_) == 2:
-            code = (self._pair_values(X) > 0).astype(np.intp)
+            code = (self._pair_values(X) >= 0).astype(np.intp)
         elif self.break_ties:
             code = self.decision_function(X).argmax(axis=1)
         else:
@@ -201,6 +190,14 @@ class SVC(Classifier):
         With "ovr" and more than two classes, break ties of votes by the decision values.
     random_state : int, RandomState instance or None, default=None
         Not needed: the solver is deterministic. Here so that code written for scikit-learn runs.
+    working_set : {"auto", "most-violating-pair", "second-order", "maximum-gain", \
+            "hybrid-maximum-gain", "block"} or an object of softmargin.working_sets, default="auto"
+        The variables that the solver works on at a time. ``solution_`` says what "auto" chose.
+    precision : {"auto", "float32", "float64"}, default="auto"
+        Type of the kernel rows; the solution itself is float64. "auto" is float64 for small
+        problems, float32 for large ones, and goes on in float64 where float32 cannot reach tol.
+    n_jobs : int or None, default=None
+        Number of threads. None obeys OMP_NUM_THREADS and threadpoolctl, -1 takes all processors.
 
     Attributes
     ----------
@@ -248,6 +245,9 @@ class SVC(Classifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -263,9 +263,12 @@ class SVC(Classifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
-    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
-        return CSupportVectorClassification(y, self.C * weight)
+    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
+        return CSupportVectorClassification(y, self.C * weight * class_factor)
 
 
 class NuSVC(Classifier):
@@ -280,7 +283,8 @@ class NuSVC(Classifier):
         In (0, 1]; infeasible values (for unbalanced classes) are refused with the largest
         feasible one.
     class_weight : dict, "balanced" or None, default=None
-        Factor on the weight of each example of a class.
+        Factor on the weight of each example of a class. Where it makes nu infeasible for two
+        classes, the largest feasible nu is taken.
 
     See Also
     --------
@@ -310,6 +314,9 @@ class NuSVC(Classifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -325,9 +332,14 @@ class NuSVC(Classifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
-    def _pair_problem(self, y: Array, weight: Array) -> Formulation:
-        return NuSupportVectorClassification(y, weight, self.nu)
+    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
+        return NuSupportVectorClassification(
+            y, weight * class_factor, self.nu, nu_is_clipped=bool(np.ptp(class_factor) > 0)
+        )
 
     def _check_problems(
         self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]

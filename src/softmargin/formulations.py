@@ -71,13 +71,13 @@ class CSupportVectorClassification:
         dual = self.dual()
         (coef,), f = beta, gradient - dual.p
         b = threshold(-gradient, coef, dual.parts[0])
-        quadratic = 0.5 * (coef @ f)
+        quadratic = 0.5 * dot(coef, f)
         slack = np.maximum(0.0, 1.0 - self.y * (f + b))
         return Model(
             coef=coef,
             intercept=b,
             primal_objective=quadratic + penalty(self.C, slack),
-            dual_objective=self.y @ coef - quadratic,
+            dual_objective=dot(self.y, coef) - quadratic,
         )
 
 
@@ -86,23 +86,32 @@ class NuSupportVectorClassification:
     """minimise 1/2 w'w - nu W rho + sum_i w_i xi_i,  W = sum_i w_i,
     with  y_i (w'phi(x_i) + b) >= rho - xi_i,  xi >= 0,  rho >= 0.
 
-    The decision function is divided by rho, so that the margins are at +1 and -1.
+    The decision function is divided by rho, so that the margins are at +1 and -1.  Weights of
+    classes count as weights of their examples; where they make nu infeasible, the largest feasible
+    nu takes its place (`nu_is_clipped`).
     """
 
     y: Array
     weight: Array
     nu: float
+    nu_is_clipped: bool = False
+
+    @property
+    def smaller(self) -> float:
+        """The weight of the lighter class: the most that its alpha can add up to."""
+        return float(min(self.weight[self.y > 0].sum(), self.weight[self.y < 0].sum()))
 
     @property
     def total(self) -> float:
         """What the alpha of each class add up to."""
-        return 0.5 * self.nu * float(self.weight.sum())
+        asked = 0.5 * self.nu * float(self.weight.sum())
+        return min(asked, self.smaller) if self.nu_is_clipped else asked
 
     def infeasibility(self) -> str | None:
-        smaller = min(self.weight[self.y > 0].sum(), self.weight[self.y < 0].sum())
-        if self.total <= smaller * (1 + 1e-12):
+        if self.total <= self.smaller * (1 + 1e-12):
             return None
-        return f"at most {2 * smaller / self.weight.sum():.6g} is feasible for these two classes"
+        largest = 2 * self.smaller / self.weight.sum()
+        return f"at most {largest:.6g} is feasible for these two classes"
 
     def dual(self) -> Dual:
         zero = np.zeros_like(self.y)
@@ -131,9 +140,9 @@ class NuSupportVectorClassification:
                 " apart at this nu. Increase nu, or choose a kernel that separates them better."
             )
         coef = beta[0] + beta[1]
-        quadratic = 0.5 * (coef @ gradient)
+        quadratic = 0.5 * dot(coef, gradient)
         slack = np.maximum(0.0, rho - self.y * (gradient + b))
-        primal = quadratic - 2 * self.total * rho + self.weight @ slack
+        primal = quadratic - 2 * self.total * rho + dot(self.weight, slack)
         return Model(coef / rho, b / rho, primal, -quadratic)
 
 
@@ -153,9 +162,9 @@ class OneClass:
     def model(self, beta: list[Array], gradient: Array) -> Model:
         (coef,) = beta
         rho = -threshold(-gradient, coef, self.dual().parts[0])
-        quadratic = 0.5 * (coef @ gradient)
+        quadratic = 0.5 * dot(coef, gradient)
         slack = np.maximum(0.0, rho - gradient)
-        primal = quadratic - self.nu * self.weight.sum() * rho + self.weight @ slack
+        primal = quadratic - self.nu * self.weight.sum() * rho + dot(self.weight, slack)
         return Model(coef, -rho, primal, -quadratic)
 
 
@@ -190,13 +199,13 @@ class EpsilonSupportVectorRegression:
                 np.concatenate([part.upper for part in dual.parts]),
             ),
         )
-        quadratic = 0.5 * (coef @ f)
+        quadratic = 0.5 * dot(coef, f)
         slack = np.maximum(0.0, np.abs(self.z - f - b) - self.epsilon)
         return Model(
             coef=coef,
             intercept=b,
             primal_objective=quadratic + penalty(self.C, slack),
-            dual_objective=self.z @ coef
+            dual_objective=dot(self.z, coef)
             - self.epsilon * (beta[0].sum() - beta[1].sum())
             - quadratic,
         )
@@ -234,10 +243,10 @@ class NuSupportVectorRegression:
         # -gradient is b + epsilon at the free alpha and b - epsilon at the free alpha*.
         b, epsilon = 0.5 * (above + below), max(0.0, 0.5 * (above - below))
         coef, f = beta[0] + beta[1], gradient + self.z
-        quadratic = 0.5 * (coef @ f)
+        quadratic = 0.5 * dot(coef, f)
         slack = np.maximum(0.0, np.abs(self.z - f - b) - epsilon)
         primal = quadratic + 2 * self.total * epsilon + penalty(self.C, slack)
-        return Model(coef, b, primal, self.z @ coef - quadratic)
+        return Model(coef, b, primal, dot(self.z, coef) - quadratic)
 
 
 def threshold(values: Array, beta: Array, part: Part) -> float:
@@ -260,7 +269,11 @@ def fill(capacity: Array, total: float) -> Array:
     return np.clip(total - before, 0.0, capacity)
 
 
+def dot(a: Array, b: Array) -> float:
+    return float(a @ b)
+
+
 def penalty(C: Array, slack: Array) -> float:
     """sum_i C_i slack_i, where no slack costs nothing even at C = inf."""
     paid = slack > 0
-    return float(C[paid] @ slack[paid])
+    return dot(C[paid], slack[paid])

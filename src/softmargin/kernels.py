@@ -6,22 +6,24 @@ kernel expansions at new points (``expand``).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from softmargin import _core
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
-RowsOf = Callable[[Indices], tuple[Any, Indices]]
-"""From examples to the core's row source and the rows of it that stand for them."""
+Sources = Callable[[str, Indices], tuple[Any, Indices]]
+"""From a precision and examples to the core's row source and the rows that stand for them."""
+
+CORES = {"float32": _core.float32, "float64": _core.float64}
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,28 @@ class FunctionOfProducts:
     name: ClassVar[str]
     translation_invariant: ClassVar[bool] = False
 
-    def training(self, X: Any, core: Any) -> RowsOf:
-        examples = self._examples(X, core, self._centre(X))
+    def training(self, X: Any) -> Sources:
+        centre = self._centre(X)
 
-        def rows_of(ids: Indices) -> tuple[Any, Indices]:
-            rows = core.Rows.examples(examples, self.name, self.gamma, self.coef0, self.degree)
+        @cache
+        def examples(precision: str) -> Any:
+            return self._examples(X, CORES[precision], centre)
+
+        def source(precision: str, ids: Indices) -> tuple[Any, Indices]:
+            rows = CORES[precision].Rows.examples(
+                examples(precision), self.name, self.gamma, self.coef0, self.degree
+            )
             return rows, ids
 
-        return rows_of
+        return source
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
-        """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v)."""
-        core = _core.float64
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
+        """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v).
+
+        Kernel values are computed in the precision of X, the sums in float64."""
+        core = CORES["float32" if X.dtype == np.float32 else "float64"]
         centre = self._centre(vectors)
         sums: Array = core.expansion(
             self._examples(X, core, centre),
@@ -56,6 +68,7 @@ class FunctionOfProducts:
             self.degree,
             np.ascontiguousarray(coef, dtype=np.float64),
             starts,
+            threads,
         )
         return sums
 
@@ -101,11 +114,13 @@ class Sigmoid(FunctionOfProducts):
 class Precomputed:
     """K is given: a square matrix for training, and one row per new point for prediction."""
 
-    def training(self, X: Any, core: Any) -> RowsOf:
+    def training(self, X: Any) -> Sources:
         matrix = np.asarray(X)
-        return lambda ids: (core.Rows.precomputed(matrix), ids)
+        return lambda precision, ids: (CORES[precision].Rows.precomputed(matrix), ids)
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
         return _grouped_product(X, coef, starts)
 
 
@@ -117,23 +132,25 @@ class Function:
     function: Callable[[Any, Any], Any]
     diagonal_block: ClassVar[int] = 64
 
-    def training(self, X: Any, core: Any) -> RowsOf:
-        def rows_of(ids: Indices) -> tuple[Any, Indices]:
-            examples = _safe_indexing(X, ids)
+    def training(self, X: Any) -> Sources:
+        def source(precision: str, ids: Indices) -> tuple[Any, Indices]:
+            examples = _take(X, ids)
 
             def values(rows: Indices) -> Array:
-                return self.matrix(_safe_indexing(examples, rows), examples)
+                return self.matrix(_take(examples, rows), examples)
 
-            source = core.Rows.function(values, self._diagonal(examples))
-            return source, np.arange(len(ids), dtype=np.int32)
+            rows = CORES[precision].Rows.function(values, self._diagonal(examples))
+            return rows, np.arange(len(ids), dtype=np.int32)
 
-        return rows_of
+        return source
 
-    def expand(self, X: Any, vectors: Any, coef: Array, starts: list[int]) -> Array:
-        count, batch = _num_samples(X), max(1, 2**22 // max(coef.shape[1], 1))
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
+        count, batch = _count(X), max(1, 2**22 // max(coef.shape[1], 1))
         blocks = [
             _grouped_product(
-                self.matrix(_safe_indexing(X, np.arange(i, min(i + batch, count))), vectors),
+                self.matrix(_take(X, np.arange(i, min(i + batch, count))), vectors),
                 coef,
                 starts,
             )
@@ -150,7 +167,7 @@ class Function:
                 " must be a real number."
             )
         values = np.ascontiguousarray(values, dtype=np.float64)
-        expected = (_num_samples(A), _num_samples(B))
+        expected = (_count(A), _count(B))
         if values.shape != expected:
             raise ValueError(
                 f"The kernel function returned an array of shape {values.shape} for"
@@ -164,16 +181,30 @@ class Function:
         return values
 
     def _diagonal(self, X: Any) -> Array:
-        count, block = _num_samples(X), self.diagonal_block
+        count, block = _count(X), self.diagonal_block
         parts = []
         for i in range(0, count, block):
-            examples = _safe_indexing(X, np.arange(i, min(i + block, count)))
+            examples = _take(X, np.arange(i, min(i + block, count)))
             parts.append(np.diagonal(self.matrix(examples, examples)))
         return np.concatenate(parts)
 
 
+# scikit-learn is imported where a kernel function needs it: the built-in kernels predict without,
+# and importing it takes longer than predicting a row.
+def _take(X: Any, rows: NDArray[Any]) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, rows)
+
+
+def _count(X: Any) -> int:
+    from sklearn.utils.validation import _num_samples
+
+    return int(_num_samples(X))
+
+
 def _grouped_product(K: Array, coef: Array, starts: list[int]) -> Array:
-    groups = zip(starts[:-1], starts[1:], strict=True)
+    groups = itertools.pairwise(starts)
     return np.stack([K[:, a:b] @ coef[:, a:b].T for a, b in groups], axis=1)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _num_samples,
@@ -22,19 +22,21 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from softmargin import _core
+from softmargin import planning
 from softmargin.formulations import Formulation, Model
+from softmargin.io.saving import Saving
 from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.solution import Solution
-from softmargin.training import Settings, train
+from softmargin.training import Settings, run_all, train
+from softmargin.validation import for_core
+from softmargin.working_sets import BY_NAME, WorkingSet
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
-LARGEST_INDEX = 2**31 - 1
 
 
-class KernelMachine(BaseEstimator):  # type: ignore[misc]
+class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
     """Base of the kernel machines; a subclass states its problems and what it predicts."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -54,6 +56,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "working_set": [StrOptions({"auto", *BY_NAME}), WorkingSet],
+        "precision": [StrOptions({"auto", "float32", "float64"})],
+        "n_jobs": [None, Integral],
     }
 
     kernel: str | Callable[[Any, Any], Any]
@@ -65,6 +70,12 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     cache_size: float | str
     verbose: bool | int
     max_iter: int
+    working_set: str | WorkingSet
+    precision: str
+    n_jobs: int | None
+
+    dual_coef_: Any  # dense or CSR, as X was
+    support_vectors_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -76,17 +87,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "solution_")
 
     # --- fitting -----------------------------------------------------------------------------
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """A fit that fails leaves the estimator as it was."""
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
 
     def _validate_examples(self, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
         """X as the core takes it, without a copy where its type already fits; and y."""
@@ -110,25 +110,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
                 "Precomputed matrix must be a square matrix."
                 f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
-        return _for_core(X), y
-
-    def _weights(self, sample_weight: Any, count: int) -> Array:
-        """One weight per example; an example of weight zero (or less) is absent."""
-        if sample_weight is None:
-            return np.ones(count)
-        if isinstance(sample_weight, Real):
-            sample_weight = np.full(count, sample_weight)
-        weight: Array = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-        )
-        if weight.shape != (count,):
-            raise ValueError(
-                f"sample_weight has the shape {weight.shape}; it must have the shape ({count},),"
-                " one weight for each sample."
-            )
-        if not (weight > 0).any():
-            raise ValueError("Invalid input - all samples have zero or negative weights.")
-        return np.maximum(weight, 0.0)
+        return for_core(X), y
 
     def _make_kernel(self, X: Any, weight: Array) -> Kernel:
         if callable(self.kernel):
@@ -140,7 +122,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _gamma_value(self, X: Any, weight: Array) -> float:
         if self.gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / int(X.shape[1])
         if self.gamma != "scale":
             return float(self.gamma)
         variance = _variance(X, weight)
@@ -156,17 +138,24 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     ) -> list[Model]:
         """Solves the problems, each on the examples given by its indices, and keeps their
         certificates in ``solution_``; `weight` is the weight of each example of X."""
-        core = _core.float64
-        rows_of = self._make_kernel(X, weight).training(X, core)
+        kernel = self._make_kernel(X, weight)
+        threads = planning.threads(self.n_jobs)
+        together = planning.problems_at_once(len(problems), threads, callable(self.kernel))
         settings = Settings(
-            working_set="most-violating-pair",
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
-            cache_bytes=cache_bytes(self.cache_size),
+            cache_bytes=cache_bytes(self.cache_size) // together,
+            threads=threads // together,
             max_iter=int(self.max_iter),
             report=_print_status if self.verbose else None,
         )
-        solved = [train(problem, *rows_of(ids), core, settings) for ids, problem in problems]
+        sources = kernel.training(X)
+
+        def solve(ids: Indices, problem: Formulation) -> tuple[Model, Solution]:
+            plan = planning.plan(self.working_set, self.precision, len(ids), kernel)
+            return train(problem, lambda precision: sources(precision, ids), plan, settings)
+
+        solved = run_all([partial(solve, *problem) for problem in problems], together, settings)
         solutions = [solution for _, solution in solved]
         self.solution_ = Solution.combine(solutions)
         self.fit_status_ = int(not self.solution_.converged)
@@ -229,7 +218,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             X, vectors = X[:, self.support_], None
         else:
             vectors = self.support_vectors_
-        sums = self._fitted_kernel().expand(X, vectors, coef, starts)
+        threads = planning.threads(self.n_jobs)
+        sums = self._fitted_kernel().expand(X, vectors, coef, starts, threads)
         if not np.isfinite(sums).all():
             row = int(np.flatnonzero(~np.isfinite(sums).all(axis=(1, 2)))[0])
             raise ValueError(
@@ -251,16 +241,14 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if callable(self.kernel):
             return _indexable(X)
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False
-        )
+        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
         if sp.issparse(X) and not self._sparse:
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
             )
         if self._sparse and not sp.issparse(X):
             X = sp.csr_matrix(X)
-        return _for_core(X)
+        return for_core(X)
 
     def _checked_expansion(self) -> tuple[Array, list[int]]:
         """Coefficients and group starts, after checking that the fitted attributes still fit
@@ -321,35 +309,14 @@ def _indexable(X: Any) -> Any:
     return X
 
 
-def _for_core(X: Any) -> Any:
-    """Rows contiguous in memory; CSR valid and without repeated indices."""
-    if max(X.shape) > LARGEST_INDEX:
-        raise ValueError(
-            f"X has the shape {X.shape}; at most {LARGEST_INDEX} rows and columns are supported."
-            " Use fewer features (FeatureHasher, TruncatedSVD) or fewer rows."
-        )
-    if not sp.issparse(X):
-        return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
-    try:
-        X.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(
-            f"X is not a valid CSR matrix: {error}. Build it again from valid indices."
-        ) from None
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
 def _variance(X: Any, weight: Array) -> float:
     """The variance of all entries of X, where a row counts as often as its weight says; in
     float64 without a copy of X in float64."""
     values, row_weight = X, weight
     if sp.issparse(X):
         values, row_weight = X.data[:, None], np.repeat(weight, np.diff(X.indptr))
-    count = float(weight.sum()) * X.shape[1]
-    stored = float(row_weight.sum()) * values.shape[1]
+    count = float(weight.sum()) * int(X.shape[1])
+    stored = float(row_weight.sum()) * int(values.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         mean = _moment(values, row_weight, 0.0, power=1) / count
         squares = _moment(values, row_weight, mean, power=2)

@@ -53,7 +53,8 @@ def vote(values: Array, classes: int) -> NDArray[np.intp]:
         first = values[:, column] > 0
         votes[:, i] += first
         votes[:, j] += ~first
-    return votes.argmax(axis=1)
+    winners: NDArray[np.intp] = votes.argmax(axis=1)
+    return winners
 
 
 def pair_coef(dual_coef: Any, n_support: NDArray[np.int32], vectors: Any) -> list[Any]:

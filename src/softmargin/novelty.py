@@ -12,6 +12,8 @@ from sklearn.utils.validation import _num_samples
 
 from softmargin.formulations import OneClass
 from softmargin.machine import Array, KernelMachine
+from softmargin.validation import sample_weights, unchanged_on_error
+from softmargin.working_sets import WorkingSet
 
 
 class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
@@ -56,6 +58,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -67,6 +72,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
@@ -85,9 +93,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         -------
         self : object
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             X, _ = self._validate_examples(X, None, numeric_target=False)
-            weight = self._weights(sample_weight, _num_samples(X))
+            weight = sample_weights(sample_weight, _num_samples(X))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
             (model,) = self._solve(X, weight, [(ids, OneClass(weight[ids], self.nu))])
             used = model.coef != 0

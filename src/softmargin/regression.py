@@ -18,6 +18,8 @@ from softmargin.formulations import (
     NuSupportVectorRegression,
 )
 from softmargin.machine import Array, KernelMachine
+from softmargin.validation import sample_weights, unchanged_on_error
+from softmargin.working_sets import WorkingSet
 
 
 class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -44,11 +46,11 @@ class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         -------
         self : object
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             X, y = self._validate_examples(X, y, numeric_target=True)
             target = column_or_1d(y, warn=True).astype(np.float64)
             assert_all_finite(target, input_name="y")
-            weight = self._weights(sample_weight, len(target))
+            weight = sample_weights(sample_weight, len(target))
             ids = np.flatnonzero(weight > 0).astype(np.int32)
             (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
             used = model.coef != 0
@@ -111,6 +113,9 @@ class SVR(Regressor):
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -123,6 +128,9 @@ class SVR(Regressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return EpsilonSupportVectorRegression(z, self.C * weight, self.epsilon)
@@ -164,6 +172,9 @@ class NuSVR(Regressor):
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
+        working_set: str | WorkingSet = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -176,6 +187,9 @@ class NuSVR(Regressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.working_set = working_set
+        self.precision = precision
+        self.n_jobs = n_jobs
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return NuSupportVectorRegression(z, self.C * weight, self.nu)

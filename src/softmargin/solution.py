@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
@@ -13,13 +14,23 @@ class StopReason(enum.Enum):
     CONVERGED = ("The optimality conditions hold to the tolerance.", "")
     MAX_ITER = (
         "Solver terminated early (max_iter={max_iter}).",
-        "Consider pre-processing your data with StandardScaler or MinMaxScaler."
-        " Or raise max_iter.",
+        "Consider pre-processing your data with StandardScaler or MinMaxScaler. Or raise max_iter.",
+    )
+    TIME_LIMIT = (
+        "The time limit was reached.",
+        "Allow more time, raise tol, or lower C.",
+    )
+    INTERRUPTED = (
+        "The fit was interrupted.",
+        "Fit again for the optimum.",
     )
     NO_PROGRESS = (
-        "The solver makes no further progress, but the tolerance is not reached: rounding errors, or"
-        " a C without limit on data that cannot be fitted exactly.",
+        "No step makes measurable progress any more, but the tolerance is not reached.",
         "Raise tol, lower C, or scale the data.",
+    )
+    STUCK = (
+        "No pair that maximum-gain selection may choose can move, though others would.",
+        "Use working_set='hybrid-maximum-gain', which cannot get stuck.",
     )
     UNBOUNDED = (
         "The problem has no finite solution: with C=inf no slack is allowed,"
@@ -56,6 +67,8 @@ class Solution:
     seconds: float
     stop_reason: StopReason
     working_set: str
+    working_set_reason: str
+    precision: str
     problems: tuple[Solution, ...] = field(default=(), repr=False)
 
     @property
@@ -66,7 +79,7 @@ class Solution:
     @property
     def relative_gap(self) -> float:
         """The duality gap, relative to the larger of the two objectives in absolute value; infinite
-        where the primal is, which is so when C is infinite and a margin is missed by rounding."""
+        where the primal is: with C=inf, as soon as a margin is missed by any amount."""
         scale = max(abs(self.primal_objective), abs(self.dual_objective))
         if not scale < inf:
             return inf
@@ -81,6 +94,10 @@ class Solution:
         """One certificate for a fit that solved several problems."""
         if len(problems) == 1:
             return problems[0]
+
+        def common(names: Iterable[str]) -> str:
+            return ", ".join(dict.fromkeys(names))
+
         unfinished = [s.stop_reason for s in problems if not s.converged]
         return cls(
             dual_objective=sum(s.dual_objective for s in problems),
@@ -92,6 +109,8 @@ class Solution:
             cache_hits=sum(s.cache_hits for s in problems),
             seconds=sum(s.seconds for s in problems),
             stop_reason=unfinished[0] if unfinished else StopReason.CONVERGED,
-            working_set=problems[0].working_set,
+            working_set=common(s.working_set for s in problems),
+            working_set_reason=common(s.working_set_reason for s in problems),
+            precision=common(s.precision for s in problems),
             problems=tuple(problems),
         )

@@ -3,50 +3,146 @@
 //
 // sums[(t * groups + g) * outputs + o] = sum over vectors v of group g of
 //                                        coefficients[o * vectors + v] K(point t, v).
+//
+// Many points: chunks of vectors are loaded once, and tiles of points stream past them. Few points:
+// the points are the batch, and the vectors stream past.
 #pragma once
 
+#include <numeric>
 #include <vector>
 
 #include "examples.hpp"
 #include "kernel.hpp"
+#include "parallel.hpp"
 
 namespace softmargin {
 
 template <class Real>
-struct Expansion {
-  const Examples<Real>& vectors;
-  Kernel kernel;
-  std::vector<Index> group_starts;  // one more than groups
-  const Real* coefficients;
-  Index outputs;
+class Expansion {
+ public:
+  Expansion(const Examples<Real>& vectors, Kernel kernel, std::vector<Index> group_starts,
+            const double* coefficients, Index outputs)
+      : vectors_(vectors),
+        kernel_(kernel),
+        group_starts_(std::move(group_starts)),
+        coefficients_(coefficients),
+        outputs_(outputs) {}
 
-  void evaluate(const Examples<Real>& points, Index begin, Index end, Real* sums) const {
-    constexpr Index batch_size = 64;
-    const Index count = vectors.count;
-    const Index groups = static_cast<Index>(group_starts.size()) - 1;
-    std::vector<Index> all(count), rows;
-    for (Index v = 0; v < count; ++v) all[v] = v;
-    std::vector<Real> values(static_cast<std::size_t>(batch_size) * count);
+  void evaluate(const Examples<Real>& points, int threads, double* sums) const {
+    const std::int64_t width = std::int64_t{groups()} * outputs_;
+    if (points.count < few) {
+      parallel_ranges(points.count, 1, threads, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t t = begin; t < end; ++t)
+          one_point(points, static_cast<Index>(t), sums + t * width);
+      });
+      return;
+    }
+    const std::vector<Chunk> chunks = load_chunks();
+    parallel_ranges(points.count, tile, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      Buffers buffers;
+      for (std::int64_t start = begin; start < end; start += tile)
+        one_tile(points, chunks, static_cast<Index>(start),
+                 static_cast<Index>(std::min<std::int64_t>(tile, end - start)), buffers,
+                 sums + start * width);
+    });
+  }
+
+ private:
+  static constexpr Index few = 16, tile = 128;
+
+  struct Chunk {  // vectors of one group
+    Index group, begin;
     Batch<Real> batch;
-    for (Index start = begin; start < end; start += batch_size) {
-      rows.clear();
-      for (Index t = start; t < std::min(end, start + batch_size); ++t) rows.push_back(t);
-      const Index size = static_cast<Index>(rows.size());
-      points.load(rows.data(), size, batch);
-      vectors.multiply(batch, all.data(), count, values.data(), count);
-      for (Index t = 0; t < size; ++t)
-        kernel.apply(&values[static_cast<std::size_t>(t) * count], count,
-                     points.squared_norms[rows[t]], vectors.squared_norms.data());
-      Real* out = sums + static_cast<std::size_t>(start - begin) * groups * outputs;
-      for (Index g = 0; g < groups; ++g) {
-        const Index from = group_starts[g], length = group_starts[g + 1] - from;
-        if (length > 0)
-          multiply_transposed<Real>(size, outputs, length, &values[from], count,
-                                    coefficients + from, count, 0, out + g * outputs,
-                                    groups * outputs);
+  };
+
+  struct Buffers {
+    std::vector<Index> columns;
+    std::vector<Real> values, scratch, norms;
+    std::vector<double> totals;
+  };
+
+  Index groups() const { return static_cast<Index>(group_starts_.size()) - 1; }
+
+  template <class Body>
+  void for_chunks(Body body) const {
+    const Index longest =
+        std::clamp<Index>((1 << 22) / std::max<Index>(vectors_.features, 1), 16, 768);
+    for (Index g = 0; g < groups(); ++g)
+      for (Index begin = group_starts_[g]; begin < group_starts_[g + 1]; begin += longest)
+        body(g, begin, std::min(longest, group_starts_[g + 1] - begin));
+  }
+
+  std::vector<Chunk> load_chunks() const {
+    std::vector<Chunk> chunks;
+    std::vector<Index> rows;
+    for_chunks([&](Index g, Index begin, Index size) {
+      rows.resize(size);
+      std::iota(rows.begin(), rows.end(), begin);
+      chunks.push_back({g, begin, {}});
+      chunks.back().batch.in_order = true;
+      vectors_.load(rows.data(), size, chunks.back().batch);
+    });
+    return chunks;
+  }
+
+  void one_tile(const Examples<Real>& points, const std::vector<Chunk>& chunks, Index start,
+                Index size, Buffers& buffers, double* sums) const {
+    buffers.columns.resize(size);
+    std::iota(buffers.columns.begin(), buffers.columns.end(), start);
+    buffers.norms.assign(points.squared_norms.begin() + start,
+                         points.squared_norms.begin() + start + size);
+    const Index width = groups() * outputs_;
+    for (const Chunk& chunk : chunks) {
+      buffers.values.resize(static_cast<std::size_t>(chunk.batch.size) * size);
+      points.multiply(chunk.batch, buffers.columns.data(), size, buffers.values.data(), size,
+                      buffers.scratch);
+      for (Index v = 0; v < chunk.batch.size; ++v)
+        kernel_.apply(&buffers.values[static_cast<std::size_t>(v) * size], size,
+                      vectors_.squared_norms[chunk.begin + v], buffers.norms.data());
+      for (Index o = 0; o < outputs_; ++o) {
+        buffers.totals.assign(size, 0.0);
+        for (Index v = 0; v < chunk.batch.size; ++v) {
+          const double c = coefficient(o, chunk.begin + v);
+          const Real* row = &buffers.values[static_cast<std::size_t>(v) * size];
+          for (Index t = 0; t < size; ++t)
+            buffers.totals[t] = multiply_add<double>(c, row[t], buffers.totals[t]);
+        }
+        for (Index t = 0; t < size; ++t)
+          sums[static_cast<std::size_t>(t) * width + chunk.group * outputs_ + o] +=
+              buffers.totals[t];
       }
     }
   }
+
+  void one_point(const Examples<Real>& points, Index point, double* sums) const {
+    Batch<Real> batch;
+    std::vector<Index> all(vectors_.count);
+    std::iota(all.begin(), all.end(), Index(0));
+    std::vector<Real> values(vectors_.count), scratch;
+    const std::vector<Real> norms(vectors_.squared_norms.begin(), vectors_.squared_norms.end());
+    batch.in_order = true;  // a point gets the same value alone and in a batch
+    points.load(&point, 1, batch);
+    vectors_.multiply(batch, all.data(), vectors_.count, values.data(), vectors_.count, scratch);
+    kernel_.apply(values.data(), vectors_.count, points.squared_norms[point], norms.data());
+    for_chunks([&](Index g, Index begin, Index size) {
+      for (Index o = 0; o < outputs_; ++o) {
+        double total = 0;
+        for (Index v = begin; v < begin + size; ++v)
+          total = multiply_add<double>(coefficient(o, v), values[v], total);
+        sums[g * outputs_ + o] += total;
+      }
+    });
+  }
+
+  double coefficient(Index output, Index vector) const {
+    return coefficients_[static_cast<std::size_t>(output) * vectors_.count + vector];
+  }
+
+  const Examples<Real>& vectors_;
+  const Kernel kernel_;
+  const std::vector<Index> group_starts_;
+  const double* coefficients_;
+  const Index outputs_;
 };
 
 }  // namespace softmargin

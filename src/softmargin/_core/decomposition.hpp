@@ -1,16 +1,19 @@
-// The decomposition method (LIBSVM paper, Algorithm 3.1): select a pair, step on it, update the
-// gradient, until no pair violates the optimality conditions by more than the tolerance.
+// The decomposition method (LIBSVM paper, Algorithm 3.1): select a working set, solve the problem
+// on it, update the gradient, until no pair violates the optimality conditions by more than the
+// tolerance. Working sets are pairs chosen by a rule, or blocks.
 //
-// Given: a dual problem with a feasible start, its kernel matrix, a selection rule.
-// run() continues where it stopped; slices of any length give the same steps.
+// Given: a dual problem with a feasible start and its kernel matrix.
+// run() continues where it stopped; slices of any length give the same steps. Whatever a rule
+// stops on, a problem counts as solved only when the violation on the full gradient says so.
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <vector>
 
+#include "block.hpp"
 #include "dual.hpp"
 #include "kernel_matrix.hpp"
 #include "pair_step.hpp"
@@ -23,6 +26,7 @@ enum class Outcome {
   running,      // the slice is over
   optimal,      // the violation on the full gradient is below the tolerance
   no_progress,  // rounding leaves no step that changes anything
+  stuck,        // the rule cannot select a pair that moves, though others would
   unbounded     // the objective has no minimum (no upper bound and no curvature)
 };
 
@@ -30,29 +34,40 @@ struct Status {
   Outcome outcome = Outcome::running;
   double violation = infinity, objective = 0;
   std::int64_t iterations = 0, kernel_rows = 0, kernel_evaluations = 0, cache_hits = 0;
+  std::int64_t rule_stop = -1;  // iterations when the rule's own stopping quantity first fired
   Index active = 0;
 };
 
 template <class Real>
 class Decomposition {
  public:
-  Decomposition(Dual dual, KernelMatrix<Real> matrix, std::unique_ptr<Rule<Real>> rule,
-                double tolerance, bool shrink)
+  using Matrix = KernelMatrix<Real>;
+
+  // Exactly one of rule and block is given.
+  Decomposition(Dual dual, Matrix matrix, std::unique_ptr<Rule<Matrix>> rule,
+                std::unique_ptr<Block<Real>> block, double tolerance, bool shrink)
       : dual_(std::move(dual)),
         matrix_(std::move(matrix)),
         rule_(std::move(rule)),
+        block_(std::move(block)),
         tolerance_(tolerance),
         period_(std::min<std::int64_t>(dual_.size(), 1000)),
         until_shrink_(period_),
         bounded_(dual_.is_bounded()) {
-    if (shrink) shrinking_ = std::make_unique<Shrinking<Real>>(dual_);
+    // A block works on all rows of its size at a time: reordering them pays only for much less
+    // work.
+    if (shrink && !(block_ && block_->covers(dual_)))
+      shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
+    // A pair, and of each class the previous one, or all of the block.
+    matrix_.keep_last(block_ ? block_->size() + 2 : 6);
   }
 
   Status run(std::int64_t max_iterations, double max_seconds) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
+    last_ = status_.iterations + max_iterations;
     if (!started_) start();
-    for (; max_iterations > 0 && status_.outcome == Outcome::running; --max_iterations) {
+    while (status_.iterations < last_ && status_.outcome == Outcome::running) {
       iterate();
       if (Clock::now() >= end) break;
     }
@@ -63,7 +78,7 @@ class Decomposition {
   Status finish() {
     if (!started_) start();
     if (shrinking_) shrinking_->unshrink(dual_, matrix_);
-    status_.violation = std::max(most_violating_pair(dual_).violation, 0.0);
+    status_.violation = std::max(most_violating(dual_).violation(), 0.0);
     status_.objective = dual_.objective();
     return status();
   }
@@ -87,28 +102,23 @@ class Decomposition {
       if (const double beta = dual_.total_beta(k); beta != 0)
         positions.push_back(k), coefficients.push_back(beta);
     matrix_.accumulate(positions, coefficients, 0, dual_.size(), dual_.gradient.data());
+    double largest = 0;
+    for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
+    dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
     if (shrinking_) shrinking_->start(dual_, matrix_);
     status_.objective = dual_.objective();
     started_ = true;
   }
 
   void iterate() {
-    if (shrinking_ && --until_shrink_ <= 0) {
+    if (shrinking_ && !all_to_the_end_ && until_shrink_ <= 0) {
       until_shrink_ = period_;
       shrinking_->shrink(dual_, matrix_);
     }
-    Pair pair = rule_->select(dual_, matrix_);
-    if (pair.violation <= tolerance_ && dual_.active < dual_.size()) {
-      shrinking_->unshrink(dual_, matrix_);
-      until_shrink_ = 1;
-      pair = rule_->select(dual_, matrix_);
-    }
-    status_.violation = pair.violation;
-    if (pair.violation <= tolerance_) {
-      status_.outcome = Outcome::optimal;
-      return;
-    }
-    if (shrinking_ && !near_optimum_ && pair.violation <= 10 * tolerance_) {
+    Selection selection = select();
+    if ((selection.stuck || selection.stop <= tolerance_) && !replace(selection)) return;
+    status_.violation = selection.violation;
+    if (shrinking_ && !block_ && !near_optimum_ && selection.stop <= 10 * tolerance_) {
       near_optimum_ = true;
       if (dual_.active < dual_.size()) {
         shrinking_->unshrink(dual_, matrix_);
@@ -116,77 +126,114 @@ class Decomposition {
         return;
       }
     }
-    step(pair);
+    block_ ? step_block(selection.stop) : step_pair(selection.pair);
+    watch_progress();
   }
 
-  void step(const Pair& pair) {
-    const Index i = pair.up.position, j = pair.down.position;
-    const Real* up_row = matrix_.row(i, dual_.active);
-    const Real* down_row = matrix_.row(j, dual_.active);
-    const double* diagonal = matrix_.diagonal();
-    const double curvature = diagonal[i] + diagonal[j] - 2 * static_cast<double>(up_row[j]);
-    const double up_share = dual_.parts[pair.up.part].bounded(i);
-    const double down_share = dual_.parts[pair.down.part].bounded(j);
+  // The rule sees nothing left to do. Where the optimality conditions see a step, that of the most
+  // violating pair, it takes the place of the selection; else false: no step is taken in this
+  // round.
+  bool replace(Selection& selection) {
+    if (status_.rule_stop < 0) status_.rule_stop = status_.iterations;
+    if (selection.stuck && dual_.active < dual_.size()) {
+      shrinking_->unshrink(dual_, matrix_);  // a variable that comes back may be a partner
+      until_shrink_ = period_;
+      return false;
+    }
+    const Selection worst = check_all();
+    status_.violation = worst.violation;
+    if (worst.stop <= tolerance_) {
+      status_.outcome = Outcome::optimal;
+    } else if (selection.stuck) {
+      status_.outcome = Outcome::stuck;
+    }
+    selection = worst;
+    return status_.outcome == Outcome::running;
+  }
 
-    const StepTaken taken = take_step(dual_, pair, curvature);
-    if (taken.up_change == 0 && taken.down_change == 0) {
-      stuck();
-      return;
-    }
-    if (!(taken.gain < infinity)) {
-      status_.outcome = Outcome::unbounded;
-      return;
-    }
-    double* gradient = dual_.gradient.data();
-    const double a = taken.up_change, b = taken.down_change;
-    for (Index k = 0; k < dual_.active; ++k) gradient[k] += a * up_row[k] + b * down_row[k];
+  // The most violating pair, of all variables if the active ones are optimal among themselves.
+  Selection check_all() {
+    Selection worst = most_violating_pair(dual_);
+    if (worst.stop > tolerance_ || dual_.active == dual_.size()) return worst;
+    shrinking_->unshrink(dual_, matrix_);
+    until_shrink_ = 0;
+    return most_violating_pair(dual_);
+  }
+
+  Selection select() { return block_ ? most_violating_pair(dual_) : rule_->select(dual_, matrix_); }
+
+  void step_pair(const Pair& pair) {
+    const Part &up = dual_.parts[pair.up.part], &down = dual_.parts[pair.down.part];
+    const double up_share = up.bounded(pair.up.position);
+    const double down_share = down.bounded(pair.down.position);
+    const StepTaken taken = pair_step(dual_, matrix_, pair);
+    rule_->stepped(pair, dual_, matrix_);
     if (shrinking_) {
-      shrinking_->update(dual_, matrix_, pair.up, dual_.parts[pair.up.part].bounded(i) - up_share);
-      shrinking_->update(dual_, matrix_, pair.down,
-                         dual_.parts[pair.down.part].bounded(j) - down_share);
+      shrinking_->update(dual_, matrix_, pair.up, up.bounded(pair.up.position) - up_share);
+      shrinking_->update(dual_, matrix_, pair.down, down.bounded(pair.down.position) - down_share);
     }
-    status_.objective -= taken.gain;
-    ++status_.iterations;
-    watch_progress(pair.violation);
+    count(1, taken.gain, taken.moved());
   }
 
-  // Rounding leaves the active variables where they are. If some were shrunk, the rest of the work
-  // is done with all of them.
-  void stuck() {
+  void step_block(double violation) {
+    const BlockResult result =
+        block_->step(dual_, matrix_, violation, tolerance_, last_ - status_.iterations);
+    count(result.iterations, result.gain, result.moved);
+  }
+
+  void count(std::int64_t iterations, double gain, bool moved) {
+    status_.objective -= gain;
+    status_.iterations += iterations;
+    until_shrink_ -= iterations;
+    if (!moved) {
+      no_progress();
+    } else if (!(gain < infinity)) {
+      status_.outcome = Outcome::unbounded;
+    }
+  }
+
+  // Rounding leaves the active variables where they are. If some were shrunk, which may violate the
+  // optimality conditions by any amount, the rest of the work is done with all of them.
+  void no_progress() {
     if (dual_.active == dual_.size()) {
       status_.outcome = Outcome::no_progress;
       return;
     }
     shrinking_->unshrink(dual_, matrix_);
-    until_shrink_ = std::numeric_limits<std::int64_t>::max();
-    last_progress_ = status_.iterations;
+    all_to_the_end_ = true;
+    closer_ = lower_ = status_.iterations;
   }
 
   // The last resort against endless rounding: a long window in which neither the smallest violation
-  // nor the objective moved. Where variables have no bound the objective may fall for ever, so only
-  // the violation counts.
-  void watch_progress(double violation) {
-    const bool lower = status_.objective < best_objective_ - 1e-9 * std::abs(best_objective_);
-    if (violation < 0.99 * best_violation_ || (lower && bounded_)) {
-      best_violation_ = std::min(best_violation_, violation);
-      best_objective_ = status_.objective;
-      last_progress_ = status_.iterations;
-    } else if (status_.iterations - last_progress_ >
-               std::max<std::int64_t>(1'000'000, std::int64_t{1000} * dual_.size())) {
-      stuck();
+  // nor the objective moved, or a very long one in which the objective did but not the violation.
+  // Variables without a bound can lower the objective for ever, so then the violation alone counts.
+  void watch_progress() {
+    const std::int64_t now = status_.iterations;
+    const std::int64_t window =
+        std::max<std::int64_t>(1'000'000, std::int64_t{1000} * dual_.size());
+    if (status_.violation < 0.99 * best_violation_) {
+      best_violation_ = status_.violation;
+      closer_ = lower_ = now;
     }
+    if (!(status_.objective >= best_objective_ - 1e-9 * std::abs(best_objective_))) {
+      best_objective_ = status_.objective;
+      lower_ = now;
+    }
+    if (now - lower_ > window || now - closer_ > (bounded_ ? 50 : 1) * window) no_progress();
   }
 
   Dual dual_;
-  KernelMatrix<Real> matrix_;
-  std::unique_ptr<Rule<Real>> rule_;
+  Matrix matrix_;
+  std::unique_ptr<Rule<Matrix>> rule_;
+  std::unique_ptr<Block<Real>> block_;
   std::unique_ptr<Shrinking<Real>> shrinking_;
   const double tolerance_;
   const std::int64_t period_;
-  std::int64_t until_shrink_, last_progress_ = 0;
+  std::int64_t until_shrink_, last_ = 0;  // last_: the slice ends at so many iterations
+  std::int64_t closer_ = 0, lower_ = 0;   // when the violation and the objective last improved
   double best_violation_ = infinity, best_objective_ = infinity;
   const bool bounded_;
-  bool started_ = false, near_optimum_ = false;
+  bool started_ = false, near_optimum_ = false, all_to_the_end_ = false;
   Status status_;
 };
 

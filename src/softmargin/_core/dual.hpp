@@ -47,8 +47,8 @@ struct Variable {
   Index position = -1;
 };
 
-// beta of `up` rises and of `down` falls. `violation` is by how much the optimality conditions are
-// violated: the slope of the objective along the step of the worst pair, with the sign changed.
+// beta of `up` rises and of `down` falls. `violation` is by how much the pair violates the
+// optimality conditions: the slope of the objective along the step, with the sign changed.
 struct Pair {
   Variable up, down;
   double violation = -infinity;
@@ -59,6 +59,7 @@ struct Dual {
   std::vector<Part> parts;
   bool separate = false;
   Index active = 0;  // positions [0, active) are worked on, the others are shrunk
+  double slack = 0;  // derivatives closer than this are equal but for rounding
 
   Index size() const { return static_cast<Index>(p.size()); }
   // Minus the partial derivative: what the optimality conditions compare with b.

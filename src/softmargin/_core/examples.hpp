@@ -1,9 +1,9 @@
 // Dense and CSR examples behind one interface: "multiply this batch of rows with those examples".
 //
-// A batch is loaded once and then multiplied with any number of examples. Values are converted to
-// the working precision one tile at a time, so the data are never copied as a whole. Dense examples
-// may be centred: translation-invariant kernels do not see it, and their squared distances
-// |a|^2 + |b|^2 - 2 a'b then lose fewer digits.
+// A batch is loaded once and then multiplied with any number of examples, by several threads if
+// need be. Values are converted to the working precision one tile at a time, so the data are never
+// copied as a whole. Dense examples may be centred: translation-invariant kernels do not see it,
+// and their squared distances |a|^2 + |b|^2 - 2 a'b then lose fewer digits.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "blas.hpp"
+#include "products.hpp"
 
 namespace softmargin {
-
-using Index = std::int32_t;
 
 template <class Real>
 struct Batch {
   Index size = 0;
-  std::vector<Real> values;    // dense: size x features; CSR: present features x size
+  bool in_order = false;       // add up the products of a single row in the order of larger batches
+  std::vector<Real> values;    // dense: packed left panels; CSR: present features x size
   std::vector<Index> slot;     // CSR: feature -> its row of `values`, -1 where the batch has zeros
   std::vector<Index> present;  // CSR: the features that have a slot
-  std::vector<Real> tile;      // room for converted examples
 };
 
 template <class Real>
@@ -34,9 +32,9 @@ class Examples {
 
   virtual void load(const Index* rows, Index size, Batch<Real>& batch) const = 0;
 
-  // out[r * stride + c] = <batch row r, example columns[c]>.
-  virtual void multiply(Batch<Real>& batch, const Index* columns, Index size, Real* out,
-                        std::ptrdiff_t stride) const = 0;
+  // out[r * stride + c] = <batch row r, example columns[c]>. `scratch` belongs to the caller.
+  virtual void multiply(const Batch<Real>& batch, const Index* columns, Index size, Real* out,
+                        std::ptrdiff_t stride, std::vector<Real>& scratch) const = 0;
 
   const Index count, features;
   std::vector<double> squared_norms;
@@ -50,30 +48,38 @@ class DenseExamples final : public Examples<Real> {
       : Examples<Real>(count, features), data_(data), row_stride_(row_stride) {
     if (centre) centre_.assign(centre, centre + features);
     centre_.resize(features, 0.0);
-    for (Index row = 0; row < count; ++row) this->squared_norms.push_back(squared_norm(row));
+    this->squared_norms.resize(count);
+    for (Index row = 0; row < count; ++row) this->squared_norms[row] = squared_norm(row);
   }
 
   void load(const Index* rows, Index size, Batch<Real>& batch) const override {
     batch.size = size;
-    batch.values.resize(static_cast<std::size_t>(size) * this->features);
-    gather(rows, size, batch.values.data());
+    if (size == 1) {
+      batch.values.resize(this->features);
+      pack<1>(rows, 1, batch.values.data());
+    } else {
+      batch.values.resize(Panel<Real>::size(size, Panel<Real>::left, this->features));
+      pack<Panel<Real>::left>(rows, size, batch.values.data());
+    }
   }
 
-  void multiply(Batch<Real>& batch, const Index* columns, Index size, Real* out,
-                std::ptrdiff_t stride) const override {
-    const Index features = this->features;
+  void multiply(const Batch<Real>& batch, const Index* columns, Index size, Real* out,
+                std::ptrdiff_t stride, std::vector<Real>& scratch) const override {
     if (batch.size == 1) {
-      for (Index c = 0; c < size; ++c) out[c] = product(columns[c], batch.values.data());
+      const Real* b = batch.values.data();
+      if (batch.in_order)
+        products_in_order(columns, size, b, out);
+      else
+        for (Index c = 0; c < size; ++c) out[c] = product(columns[c], b);
       return;
     }
-    const Index tile_rows = std::clamp<Index>((1 << 17) / std::max<Index>(features, 1), 16, 512);
-    batch.tile.resize(static_cast<std::size_t>(tile_rows) * features);
-    for (Index start = 0; start < size; start += tile_rows) {
-      const Index rows = std::min(tile_rows, size - start);
-      gather(columns + start, rows, batch.tile.data());
-      multiply_transposed<Real>(batch.size, rows, features, batch.values.data(), features,
-                                batch.tile.data(), features, 0, out + start,
-                                static_cast<int>(stride));
+    constexpr Index tile = 8 * Panel<Real>::right;
+    scratch.resize(static_cast<std::size_t>(tile) * this->features);
+    for (Index start = 0; start < size; start += tile) {
+      const Index count = std::min(tile, size - start);
+      pack<Panel<Real>::right>(columns + start, count, scratch.data());
+      multiply_packed(batch.size, count, this->features, batch.values.data(), scratch.data(),
+                      out + start, stride);
     }
   }
 
@@ -92,10 +98,21 @@ class DenseExamples final : public Examples<Real> {
     return sum;
   }
 
-  void gather(const Index* rows, Index size, Real* out) const {
-    for (Index r = 0; r < size; ++r, out += this->features) {
-      const Value* x = example(rows[r]);
-      for (Index f = 0; f < this->features; ++f) out[f] = static_cast<Real>(x[f] - centre_[f]);
+  // Converts, centres and packs rows in panels of `width`; what is left of the last is zero.
+  template <int width>
+  void pack(const Index* rows, Index size, Real* out) const {
+    constexpr Index strip = 64;
+    for (Index first = 0; first < size; first += width, out += width * this->features) {
+      const Index count = std::min<Index>(width, size - first);
+      for (Index start = 0; start < this->features; start += strip) {
+        const Index end = std::min(this->features, start + strip);
+        for (Index r = 0; r < width; ++r) {
+          const Value* x = example(rows[first + std::min(r, count - 1)]);
+          const Real scale = r < count;
+          for (Index f = start; f < end; ++f)
+            out[f * width + r] = scale * static_cast<Real>(x[f] - centre_[f]);
+        }
+      }
     }
   }
 
@@ -113,6 +130,24 @@ class DenseExamples final : public Examples<Real> {
     return sum;
   }
 
+  // Several examples side by side, because one after the other would wait for every addition.
+  void products_in_order(const Index* columns, Index size, const Real* b, Real* out) const {
+    constexpr Index side = 8;
+    for (Index c = 0; c < size; c += side) {
+      const Value* x[side];
+      for (Index s = 0; s < side; ++s) x[s] = example(columns[std::min(c + s, size - 1)]);
+      Real totals[side] = {};
+      for (Index first = 0; first < this->features; first += depth) {
+        Real sums[side] = {};
+        for (Index f = first; f < std::min(first + depth, this->features); ++f)
+          for (Index s = 0; s < side; ++s)
+            sums[s] = multiply_add(static_cast<Real>(x[s][f] - centre_[f]), b[f], sums[s]);
+        for (Index s = 0; s < side; ++s) totals[s] += sums[s];
+      }
+      std::copy_n(totals, std::min(side, size - c), out + c);
+    }
+  }
+
   const Value* data_;
   std::ptrdiff_t row_stride_;
   std::vector<double> centre_;
@@ -125,7 +160,8 @@ class SparseExamples final : public Examples<Real> {
   SparseExamples(const Value* values, const Offset* indices, const Offset* starts, Index count,
                  Index features)
       : Examples<Real>(count, features), values_(values), indices_(indices), starts_(starts) {
-    for (Index row = 0; row < count; ++row) this->squared_norms.push_back(squared_norm(row));
+    this->squared_norms.resize(count);
+    for (Index row = 0; row < count; ++row) this->squared_norms[row] = squared_norm(row);
   }
 
   void load(const Index* rows, Index size, Batch<Real>& batch) const override {
@@ -147,17 +183,17 @@ class SparseExamples final : public Examples<Real> {
             static_cast<Real>(values_[e]);
   }
 
-  void multiply(Batch<Real>& batch, const Index* columns, Index size, Real* out,
-                std::ptrdiff_t stride) const override {
+  void multiply(const Batch<Real>& batch, const Index* columns, Index size, Real* out,
+                std::ptrdiff_t stride, std::vector<Real>& scratch) const override {
     const Index width = batch.size;
-    batch.tile.resize(static_cast<std::size_t>(block) * width);
+    scratch.resize(static_cast<std::size_t>(block) * width);
     for (Index start = 0; start < size; start += block) {
       const Index rows = std::min<Index>(block, size - start);
       for (Index c = 0; c < rows; ++c)
-        product(columns[start + c], batch, &batch.tile[static_cast<std::size_t>(c) * width]);
+        product(columns[start + c], batch, &scratch[static_cast<std::size_t>(c) * width]);
       for (Index r = 0; r < width; ++r)
         for (Index c = 0; c < rows; ++c)
-          out[r * stride + start + c] = batch.tile[static_cast<std::size_t>(c) * width + r];
+          out[r * stride + start + c] = scratch[static_cast<std::size_t>(c) * width + r];
     }
   }
 

@@ -1,5 +1,5 @@
-// The kernel matrix of one problem, as the solver sees it: rows by position, computed when asked for
-// and cached. The solver never sees a kernel, an example or a label.
+// The kernel matrix of one problem, as the solver sees it: rows by position, computed when asked
+// for and cached. The solver never sees a kernel, an example or a label.
 #pragma once
 
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "parallel.hpp"
 #include "row_cache.hpp"
 #include "row_source.hpp"
 
@@ -27,12 +28,14 @@ struct KernelNotFinite : std::domain_error {
 template <class Real>
 class KernelMatrix {
  public:
-  KernelMatrix(RowSource<Real>& source, std::vector<Index> rows_of_source,
-               std::size_t budget_bytes)
+  KernelMatrix(RowSource<Real>& source, std::vector<Index> rows_of_source, std::size_t budget_bytes,
+               int threads)
       : source_(source),
         ids_(std::move(rows_of_source)),
         columns_(ids_),
-        cache_(size(), budget_bytes) {
+        cache_(size(), budget_bytes),
+        threads_(threads),
+        workspaces_(threads) {
     std::vector<Index> identity(ids_.size());
     std::iota(identity.begin(), identity.end(), Index(0));
     order_ = std::make_shared<Order>(Order{identity, identity});
@@ -46,6 +49,8 @@ class KernelMatrix {
   Index size() const { return static_cast<Index>(ids_.size()); }
   const Order& order() const { return *order_; }
   const double* diagonal() const { return diagonal_.data(); }
+  int threads() const { return threads_; }
+  void keep_last(std::size_t rows) { cache_.keep_last(rows); }
 
   // K(position, [0, length)).
   const Real* row(Index position, Index length) {
@@ -55,39 +60,63 @@ class KernelMatrix {
       ++hits;
       return values;
     }
-    compute(&columns_[position], 1, filled, length, values + filled, 0);
     ++rows_computed;
+    source_.load(&columns_[position], 1);
+    in_tiles(filled, length, 1, [&](Index start, Index count, int worker) {
+      fill(&columns_[position], 1, start, count, values + start, 0, worker);
+    });
     return values;
   }
 
-  bool holds(Index position, Index length) {
-    return cache_.peek(order_->example_at[position], length, order_) != nullptr;
+  // The row if it is in the cache, else null. Does not count as a use.
+  const Real* held(Index position, Index length) {
+    return cache_.peek(order_->example_at[position], length, order_);
   }
 
-  // target[k] += sum_r coefficients[r] K(positions[r], k) for k in [begin, end), in batches and
-  // past the cache.
+  // out[r * columns + c] = K(rows[r], columns[c]), by position and past the cache.
+  void block(const std::vector<Index>& rows, const std::vector<Index>& columns, Real* out) {
+    std::vector<Index> row_ids, column_ids;
+    for (Index position : rows) row_ids.push_back(columns_[position]);
+    for (Index position : columns) column_ids.push_back(columns_[position]);
+    const Index width = static_cast<Index>(columns.size());
+    source_.load(row_ids.data(), static_cast<Index>(rows.size()));
+    parallel_ranges(width, 64, threads_, [&](std::int64_t begin, std::int64_t end, int worker) {
+      source_.fill(&column_ids[begin], static_cast<Index>(end - begin), out + begin, width,
+                   workspaces_[worker]);
+    });
+    evaluations += static_cast<std::int64_t>(rows.size()) * width;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      check_finite(row_ids[r], column_ids.data(), width, out + r * width);
+  }
+
+  // target[k] += sum_r coefficients[r] K(positions[r], k) for k in [begin, end), in batches. Rows
+  // marked in `keep` go to the cache (then begin must be 0), others are forgotten.
   void accumulate(const std::vector<Index>& positions, const std::vector<double>& coefficients,
-                  Index begin, Index end, double* target) {
-    constexpr Index batch = 64;
-    const Index tile = std::min(source_.tile(), end - begin);
-    std::vector<Real> values(static_cast<std::size_t>(batch) * tile);
-    std::vector<Index> rows;
-    const Index total = static_cast<Index>(positions.size());
-    for (Index first = 0; first < total; first += batch) {
-      const Index count = std::min(batch, total - first);
-      rows.clear();
-      for (Index r = 0; r < count; ++r) rows.push_back(columns_[positions[first + r]]);
-      for (Index start = begin; start < end; start += tile) {
-        const Index stop = std::min(end, start + tile);
-        compute(rows.data(), count, start, stop, values.data(), tile);
-        for (Index r = 0; r < count; ++r) {
-          const double scale = coefficients[first + r];
-          const Real* row = &values[static_cast<std::size_t>(r) * tile];
-          for (Index k = start; k < stop; ++k) target[k] += scale * row[k - start];
-        }
+                  Index begin, Index end, double* target, const std::vector<char>& keep = {}) {
+    std::vector<const Real*> held_rows;
+    std::vector<double> held_coefficients;
+    std::vector<Index> missing;
+    for (std::size_t r = 0; r < positions.size(); ++r) {
+      const Index example = order_->example_at[positions[r]];
+      const Real* row = cache_.peek(example, end, order_);
+      if (row && !keep.empty()) {
+        Index filled;
+        row = cache_.reserve(example, end, order_, filled);
+        ++hits;
+      }
+      if (row) {
+        held_rows.push_back(row), held_coefficients.push_back(coefficients[r]);
+      } else {
+        missing.push_back(static_cast<Index>(r));
       }
     }
-    rows_computed += total;
+    add_rows(held_rows, held_coefficients, begin, end, target);
+    for (std::size_t first = 0; first < missing.size(); first += batch_rows) {
+      const std::size_t last = std::min(first + batch_rows, missing.size());
+      accumulate_missing(positions, coefficients, {missing.begin() + first, missing.begin() + last},
+                         begin, end, target, keep);
+    }
+    rows_computed += static_cast<std::int64_t>(missing.size());
   }
 
   // The variable at old_position[k] moves to position k.
@@ -110,27 +139,111 @@ class KernelMatrix {
   std::int64_t rows_computed = 0, evaluations = 0, hits = 0;
 
  private:
-  void compute(const Index* rows, Index count, Index begin, Index end, Real* out,
-               std::ptrdiff_t stride) {
-    source_.compute(rows, count, &columns_[begin], end - begin, out, stride);
-    evaluations += static_cast<std::int64_t>(count) * (end - begin);
-    for (Index r = 0; r < count; ++r) check_finite(rows[r], begin, end, out + r * stride);
+  static constexpr std::size_t batch_rows = 256;
+
+  // Calls body(start, count, worker) on tiles of [begin, end), on several threads where the work is
+  // worth starting them.
+  template <class Body>
+  void in_tiles(Index begin, Index end, Index rows, Body body) {
+    const Index tile = rows == 1 ? 4096 : 128;
+    const double work = (end - begin) * static_cast<double>(rows) * (source_.cost() + 8);
+    parallel_ranges(end - begin, tile, work > 4e5 ? threads_ : 1,
+                    [&](std::int64_t from, std::int64_t to, int worker) {
+                      for (std::int64_t start = from; start < to; start += tile)
+                        body(begin + static_cast<Index>(start),
+                             static_cast<Index>(std::min<std::int64_t>(tile, to - start)), worker);
+                    });
+    evaluations += static_cast<std::int64_t>(rows) * (end - begin);
   }
 
-  void check_finite(Index row, Index begin, Index end, const Real* values) const {
-    Real poison = 0;  // stays 0 unless a value is infinite or not a number
-    for (Index k = 0; k < end - begin; ++k) poison += values[k] * 0;
-    if (poison == 0) return;
-    for (Index k = 0; k < end - begin; ++k)
-      if (!std::isfinite(values[k])) throw KernelNotFinite(row, columns_[begin + k], values[k]);
+  void fill(const Index* rows, Index count, Index start, Index size, Real* out,
+            std::ptrdiff_t stride, int worker) {
+    source_.fill(&columns_[start], size, out, stride, workspaces_[worker]);
+    for (Index r = 0; r < count; ++r)
+      check_finite(rows[r], &columns_[start], size, out + r * stride);
+  }
+
+  void accumulate_missing(const std::vector<Index>& positions,
+                          const std::vector<double>& coefficients, const std::vector<Index>& batch,
+                          Index begin, Index end, double* target, const std::vector<char>& keep) {
+    const Index count = static_cast<Index>(batch.size());
+    std::vector<Index> rows;
+    std::vector<double> scales;
+    std::vector<Real*> kept(count, nullptr);
+    for (Index b = 0; b < count; ++b) {
+      const Index position = positions[batch[b]];
+      rows.push_back(columns_[position]);
+      scales.push_back(coefficients[batch[b]]);
+      Index filled;
+      if (!keep.empty() && keep[batch[b]])
+        kept[b] = cache_.reserve(order_->example_at[position], end, order_, filled);
+    }
+    source_.load(rows.data(), count);
+    std::vector<std::vector<Real>> tiles(threads_);
+    in_tiles(begin, end, count, [&](Index start, Index size, int worker) {
+      std::vector<Real>& values = tiles[worker];
+      values.resize(static_cast<std::size_t>(count) * size);
+      fill(rows.data(), count, start, size, values.data(), size, worker);
+      std::vector<const Real*> tile_rows(count);
+      for (Index b = 0; b < count; ++b) {
+        tile_rows[b] = &values[static_cast<std::size_t>(b) * size];
+        if (kept[b]) std::copy_n(tile_rows[b], size, kept[b] + start);
+      }
+      add(tile_rows.data(), scales.data(), count, size, target + start);
+    });
+  }
+
+  void add_rows(const std::vector<const Real*>& rows, const std::vector<double>& scales,
+                Index begin, Index end, double* target) const {
+    if (rows.empty()) return;
+    const double work = static_cast<double>(rows.size()) * (end - begin);
+    parallel_ranges(end - begin, 1024, work > 4e5 ? threads_ : 1,
+                    [&](std::int64_t from, std::int64_t to, int) {
+                      std::vector<const Real*> shifted(rows.size());
+                      for (std::int64_t start = from; start < to; start += 1024) {
+                        for (std::size_t r = 0; r < rows.size(); ++r)
+                          shifted[r] = rows[r] + begin + start;
+                        add(shifted.data(), scales.data(), static_cast<Index>(rows.size()),
+                            static_cast<Index>(std::min<std::int64_t>(1024, to - start)),
+                            target + begin + start);
+                      }
+                    });
+  }
+
+  // target += sum_r scales[r] rows[r], four rows at a time.
+  static void add(const Real* const* rows, const double* scales, Index count, Index size,
+                  double* target) {
+    Index r = 0;
+    for (; r + 4 <= count; r += 4) {
+      const Real *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
+      const double sa = scales[r], sb = scales[r + 1], sc = scales[r + 2], sd = scales[r + 3];
+      for (Index k = 0; k < size; ++k)
+        target[k] += (sa * a[k] + sb * b[k]) + (sc * c[k] + sd * d[k]);
+    }
+    for (; r < count; ++r)
+      for (Index k = 0; k < size; ++k) target[k] += scales[r] * rows[r][k];
+  }
+
+  static void check_finite(Index row, const Index* columns, Index size, const Real* values) {
+    Real poison[16] = {};  // stays 0 unless a value is infinite or not a number
+    Index k = 0;
+    for (; k + 16 <= size; k += 16)
+      for (int l = 0; l < 16; ++l) poison[l] += values[k + l] * 0;
+    for (; k < size; ++k) poison[0] += values[k] * 0;
+    for (int l = 1; l < 16; ++l) poison[0] += poison[l];
+    if (poison[0] == 0) return;
+    for (k = 0; k < size; ++k)
+      if (!std::isfinite(values[k])) throw KernelNotFinite(row, columns[k], values[k]);
   }
 
   RowSource<Real>& source_;
-  const std::vector<Index> ids_;     // example of this problem -> row of the source
-  std::vector<Index> columns_;       // position -> row of the source
+  const std::vector<Index> ids_;  // example of this problem -> row of the source
+  std::vector<Index> columns_;    // position -> row of the source
   std::shared_ptr<const Order> order_;
-  std::vector<double> diagonal_;     // by position
+  std::vector<double> diagonal_;  // by position
   RowCache<Real> cache_;
+  const int threads_;
+  std::vector<Workspace<Real>> workspaces_;
 };
 
 }  // namespace softmargin

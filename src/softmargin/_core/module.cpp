@@ -9,6 +9,9 @@
 
 #include "decision.hpp"
 #include "decomposition.hpp"
+#include "linear/linear_module.hpp"
+#include "selection/maximum_gain.hpp"
+#include "text_module.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -41,10 +44,17 @@ KernelFunction kernel_function(const std::string& name) {
   throw std::invalid_argument("unknown kernel " + name);
 }
 
-template <class Real>
-std::unique_ptr<Rule<Real>> make_rule(const std::string& name) {
-  if (name == "most-violating-pair") return std::make_unique<MostViolatingPair<Real>>();
-  throw std::invalid_argument("unknown working set rule " + name);
+template <class Rows>
+std::unique_ptr<Rule<Rows>> make_rule(const std::string& name, const std::string& gain_rows,
+                                      double eta) {
+  if (name == "most-violating-pair") return std::make_unique<MostViolatingPair<Rows>>();
+  if (name == "second-order") return std::make_unique<SecondOrder<Rows>>();
+  const GainRows rows = gain_rows == "one"   ? GainRows::one
+                        : gain_rows == "two" ? GainRows::two
+                                             : GainRows::cached;
+  if (name == "maximum-gain") return std::make_unique<MaximumGain<Rows>>(false, rows, eta);
+  if (name == "hybrid-maximum-gain") return std::make_unique<MaximumGain<Rows>>(true, rows, eta);
+  return nullptr;
 }
 
 // Rows asked of a Python function: values(rows) returns a C-ordered float64 array of full rows.
@@ -54,23 +64,34 @@ class FunctionRows final : public RowSource<Real> {
   FunctionRows(nb::callable values, std::vector<double> diagonal)
       : values_(std::move(values)), diagonal_(std::move(diagonal)) {}
 
-  void compute(const Index* rows, Index size, const Index* columns, Index columns_size, Real* out,
-               std::ptrdiff_t stride) override {
+  void load(const Index* rows, Index size) override {
     nb::gil_scoped_acquire gil;
     const auto answer = nb::cast<nb::ndarray<const double, nb::ndim<2>, nb::c_contig>>(
         values_(to_numpy(std::vector<Index>(rows, rows + size), {static_cast<std::size_t>(size)})));
-    for (Index r = 0; r < size; ++r)
-      for (Index c = 0; c < columns_size; ++c)
-        out[r * stride + c] = static_cast<Real>(answer(r, columns[c]));
+    size_ = size;
+    loaded_.assign(answer.data(), answer.data() + answer.size());
   }
 
-  double diagonal(Index row) override { return diagonal_[row]; }
-  // The function answers with full rows, so a second tile would ask for the same rows again.
-  Index tile() const override { return std::numeric_limits<Index>::max(); }
+  void fill(const Index* columns, Index size, Real* out, std::ptrdiff_t stride,
+            Workspace<Real>&) const override {
+    for (Index r = 0; r < size_; ++r)
+      for (Index c = 0; c < size; ++c)
+        out[r * stride + c] = static_cast<Real>(loaded_[r * diagonal_.size() + columns[c]]);
+  }
+
+  double diagonal(Index row) const override { return diagonal_[row]; }
+
+  double cost() const override { return 1; }
+
+  double rounding(const Index*, Index) const override {
+    return std::numeric_limits<Real>::epsilon() / 2 *
+           *std::max_element(diagonal_.begin(), diagonal_.end());
+  }
 
  private:
   nb::callable values_;
-  std::vector<double> diagonal_;
+  std::vector<double> diagonal_, loaded_;
+  Index size_ = 0;
 };
 
 template <class Real>
@@ -93,10 +114,13 @@ class Solver {
 
   Solver(RowSource<Real>& rows, Column<Index> ids, Column<double> p,
          const std::vector<PartArrays>& parts, bool separate, const std::string& rule,
-         double tolerance, bool shrinking, std::size_t cache_bytes)
+         const std::string& gain_rows, double eta, Index block_size, double tolerance,
+         bool shrinking, std::size_t cache_bytes, int threads)
       : decomposition_(make_dual(p, parts, separate),
-                       KernelMatrix<Real>(rows, to_vector(ids), cache_bytes),
-                       make_rule<Real>(rule), tolerance, shrinking) {}
+                       KernelMatrix<Real>(rows, to_vector(ids), cache_bytes, threads),
+                       make_rule<KernelMatrix<Real>>(rule, gain_rows, eta),
+                       rule == "block" ? std::make_unique<Block<Real>>(block_size) : nullptr,
+                       tolerance, shrinking) {}
 
   Status run(std::int64_t max_iterations, double max_seconds) {
     return decomposition_.run(max_iterations, max_seconds);
@@ -135,9 +159,9 @@ void bind_dense(nb::class_<Examples<Real>>& examples, nb::class_<RowSource<Real>
       [](Input<Value, 2> X, Column<double> centre) -> Examples<Real>* {
         if (X.shape(0) > 0 && X.shape(1) > 1 && X.stride(1) != 1)
           throw std::invalid_argument("the values of a row of X must be contiguous");
-        return new DenseExamples<Value, Real>(
-            X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(0),
-            centre.size() ? centre.data() : nullptr);
+        return new DenseExamples<Value, Real>(X.data(), static_cast<Index>(X.shape(0)),
+                                              static_cast<Index>(X.shape(1)), X.stride(0),
+                                              centre.size() ? centre.data() : nullptr);
       },
       "X"_a.noconvert(), "centre"_a, nb::keep_alive<0, 1>());
   rows.def_static(
@@ -163,21 +187,23 @@ void bind_csr(nb::class_<Examples<Real>>& examples) {
 }
 
 template <class Real>
-nb::ndarray<nb::numpy, Real> expansion(const Examples<Real>& points,
-                                       const Examples<Real>& vectors, const std::string& function,
-                                       double gamma, double coef0, int degree,
-                                       nb::ndarray<const Real, nb::ndim<2>, nb::c_contig> coef,
-                                       const std::vector<Index>& group_starts) {
-  const std::size_t groups = group_starts.size() - 1, outputs = coef.shape(0);
-  if (coef.shape(1) != static_cast<std::size_t>(vectors.count) || group_starts.front() != 0 ||
-      group_starts.back() != vectors.count || points.features != vectors.features)
+nb::ndarray<nb::numpy, double> expansion(
+    const Examples<Real>& points, const Examples<Real>& vectors, const std::string& function,
+    double gamma, double coef0, int degree,
+    nb::ndarray<const double, nb::ndim<2>, nb::c_contig> coefficients,
+    const std::vector<Index>& group_starts, int threads) {
+  const std::size_t groups = group_starts.size() - 1, outputs = coefficients.shape(0);
+  if (coefficients.shape(1) != static_cast<std::size_t>(vectors.count) ||
+      group_starts.front() != 0 || group_starts.back() != vectors.count ||
+      !std::is_sorted(group_starts.begin(), group_starts.end()) ||
+      points.features != vectors.features)
     throw std::invalid_argument("points, vectors, coefficients and groups do not fit together");
-  std::vector<Real> sums(points.count * groups * outputs, Real(0));
+  std::vector<double> sums(points.count * groups * outputs, 0.0);
   {
     nb::gil_scoped_release release;
-    Expansion<Real>{vectors, {kernel_function(function), gamma, coef0, degree}, group_starts,
-                    coef.data(), static_cast<Index>(outputs)}
-        .evaluate(points, 0, points.count, sums.data());
+    Expansion<Real>(vectors, {kernel_function(function), gamma, coef0, degree}, group_starts,
+                    coefficients.data(), static_cast<Index>(outputs))
+        .evaluate(points, threads, sums.data());
   }
   return to_numpy(std::move(sums), {static_cast<std::size_t>(points.count), groups, outputs});
 }
@@ -186,6 +212,12 @@ template <class Real>
 void bind(nb::module_ m) {
   nb::class_<Examples<Real>> examples(m, "Examples");
   nb::class_<RowSource<Real>> rows(m, "Rows");
+  rows.def(
+      "rounding",
+      [](const RowSource<Real>& source, Column<Index> ids) {
+        return source.rounding(ids.data(), static_cast<Index>(ids.size()));
+      },
+      "ids"_a);
   bind_dense<float, Real>(examples, rows);
   bind_dense<double, Real>(examples, rows);
   bind_csr<float, std::int32_t, Real>(examples);
@@ -208,10 +240,11 @@ void bind(nb::module_ m) {
 
   nb::class_<Solver<Real>>(m, "Solver")
       .def(nb::init<RowSource<Real>&, Column<Index>, Column<double>,
-                    const std::vector<typename Solver<Real>::PartArrays>&, bool,
-                    const std::string&, double, bool, std::size_t>(),
-           "rows"_a, "ids"_a, "p"_a, "parts"_a, "separate"_a, "rule"_a, "tolerance"_a,
-           "shrinking"_a, "cache_bytes"_a, nb::keep_alive<1, 2>())
+                    const std::vector<typename Solver<Real>::PartArrays>&, bool, const std::string&,
+                    const std::string&, double, Index, double, bool, std::size_t, int>(),
+           "rows"_a, "ids"_a, "p"_a, "parts"_a, "separate"_a, "rule"_a, "gain_rows"_a, "eta"_a,
+           "block_size"_a, "tolerance"_a, "shrinking"_a, "cache_bytes"_a, "threads"_a,
+           nb::keep_alive<1, 2>())
       .def("run", &Solver<Real>::run, "max_iterations"_a, "max_seconds"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("finish", &Solver<Real>::finish, nb::call_guard<nb::gil_scoped_release>())
@@ -219,31 +252,20 @@ void bind(nb::module_ m) {
       .def("beta", &Solver<Real>::beta, "part"_a);
 
   m.def("expansion", &expansion<Real>, "points"_a, "vectors"_a, "function"_a, "gamma"_a, "coef0"_a,
-        "degree"_a, "coefficients"_a, "group_starts"_a);
-}
-
-template <class Function>
-Function blas_function(nb::handle table, const char* name) {
-  PyObject* capsule = PyObject_GetItem(table.ptr(), nb::str(name).ptr());
-  if (!capsule) throw nb::python_error();
-  void* pointer = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
-  Py_DECREF(capsule);
-  return reinterpret_cast<Function>(pointer);
+        "degree"_a, "coefficients"_a, "group_starts"_a, "threads"_a);
 }
 
 }  // namespace
 }  // namespace softmargin
 
-NB_MODULE(_core, m) {
+#define SOFTMARGIN_MODULE(name, variable) NB_MODULE(name, variable)
+SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
   using namespace softmargin;
-  const nb::object table = nb::module_::import_("scipy.linalg.cython_blas").attr("__pyx_capi__");
-  sgemm = blas_function<Gemm<float>>(table, "sgemm");
-  dgemm = blas_function<Gemm<double>>(table, "dgemm");
-
   nb::enum_<Outcome>(m, "Outcome")
       .value("running", Outcome::running)
       .value("optimal", Outcome::optimal)
       .value("no_progress", Outcome::no_progress)
+      .value("stuck", Outcome::stuck)
       .value("unbounded", Outcome::unbounded);
   nb::class_<Status>(m, "Status")
       .def_ro("outcome", &Status::outcome)
@@ -253,7 +275,10 @@ NB_MODULE(_core, m) {
       .def_ro("kernel_rows", &Status::kernel_rows)
       .def_ro("kernel_evaluations", &Status::kernel_evaluations)
       .def_ro("cache_hits", &Status::cache_hits)
+      .def_ro("rule_stop", &Status::rule_stop)
       .def_ro("active", &Status::active);
   bind<float>(m.def_submodule("float32"));
   bind<double>(m.def_submodule("float64"));
+  text::bind_text(m.def_submodule("text"));
+  linear::bind_linear(m.def_submodule("linear"));
 }

@@ -49,8 +49,8 @@ class RowCache {
     return row.length >= length ? row.values.get() : nullptr;
   }
 
-  // As many rows as a step of any selection rule works on at a time.
-  static constexpr std::size_t keep = 4;
+  // Rows used last that are never evicted: as many as are worked on at a time.
+  void keep_last(std::size_t rows) { keep_ = rows; }
 
  private:
   struct Row {
@@ -70,7 +70,7 @@ class RowCache {
   }
 
   void evict() {
-    while (used_ > budget_ && recency_.size() > keep) {
+    while (used_ > budget_ && recency_.size() > keep_) {
       Row& oldest = rows_[recency_.front()];
       used_ -= oldest.capacity;
       oldest = Row{};
@@ -100,7 +100,7 @@ class RowCache {
   std::vector<Row> rows_;
   std::list<Index> recency_;
   std::vector<Real> scratch_;
-  std::size_t budget_, used_ = 0;
+  std::size_t budget_, used_ = 0, keep_ = 4;
 };
 
 }  // namespace softmargin

@@ -2,6 +2,8 @@
 // (Rows asked of a Python function are in module.cpp, next to the interpreter.)
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "examples.hpp"
@@ -10,16 +12,29 @@
 namespace softmargin {
 
 template <class Real>
+struct Workspace {  // one a thread
+  std::vector<Real> tile, norms;
+};
+
+template <class Real>
 class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  // out[r * stride + c] = K(rows[r], columns[c]).
-  virtual void compute(const Index* rows, Index size, const Index* columns, Index columns_size,
-                       Real* out, std::ptrdiff_t stride) = 0;
-  virtual double diagonal(Index row) = 0;
-  // How many columns to ask for at a time, when rows are asked for in batches.
-  virtual Index tile() const { return 4096; }
+  // Makes `rows` the batch that fill() is asked for, until the next load().
+  virtual void load(const Index* rows, Index size) = 0;
+
+  // out[r * stride + c] = K(loaded row r, columns[c]). Several threads may call it at once.
+  virtual void fill(const Index* columns, Index size, Real* out, std::ptrdiff_t stride,
+                    Workspace<Real>& workspace) const = 0;
+
+  virtual double diagonal(Index row) const = 0;
+
+  // What one kernel value costs, in multiplications, roughly.
+  virtual double cost() const = 0;
+
+  // How far a kernel value of these rows is off by rounding, roughly.
+  virtual double rounding(const Index* rows, Index size) const = 0;
 };
 
 template <class Real>
@@ -28,23 +43,39 @@ class ExampleRows final : public RowSource<Real> {
   ExampleRows(const Examples<Real>& examples, Kernel kernel)
       : examples_(examples), kernel_(kernel) {}
 
-  void compute(const Index* rows, Index size, const Index* columns, Index columns_size, Real* out,
-               std::ptrdiff_t stride) override {
+  void load(const Index* rows, Index size) override {
+    rows_.assign(rows, rows + size);
     examples_.load(rows, size, batch_);
-    examples_.multiply(batch_, columns, columns_size, out, stride);
-    column_norms_.resize(columns_size);
-    for (Index c = 0; c < columns_size; ++c) column_norms_[c] = examples_.squared_norms[columns[c]];
-    for (Index r = 0; r < size; ++r)
-      kernel_.apply(out + r * stride, columns_size, examples_.squared_norms[rows[r]], column_norms_.data());
   }
 
-  double diagonal(Index row) override { return kernel_.diagonal(examples_.squared_norms[row]); }
+  void fill(const Index* columns, Index size, Real* out, std::ptrdiff_t stride,
+            Workspace<Real>& workspace) const override {
+    examples_.multiply(batch_, columns, size, out, stride, workspace.tile);
+    workspace.norms.resize(size);
+    for (Index c = 0; c < size; ++c)
+      workspace.norms[c] = static_cast<Real>(examples_.squared_norms[columns[c]]);
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      kernel_.apply(out + r * stride, size, examples_.squared_norms[rows_[r]],
+                    workspace.norms.data());
+  }
+
+  double diagonal(Index row) const override {
+    return kernel_.diagonal(examples_.squared_norms[row]);
+  }
+
+  double cost() const override { return examples_.features; }
+
+  double rounding(const Index* rows, Index size) const override {
+    double sum = 0;
+    for (Index r = 0; r < size; ++r) sum += examples_.squared_norms[rows[r]];
+    return kernel_.rounding(sum / size, std::numeric_limits<Real>::epsilon() / 2);
+  }
 
  private:
   const Examples<Real>& examples_;
   const Kernel kernel_;
+  std::vector<Index> rows_;
   Batch<Real> batch_;
-  std::vector<double> column_norms_;
 };
 
 template <class Value, class Real>
@@ -53,14 +84,25 @@ class PrecomputedRows final : public RowSource<Real> {
   PrecomputedRows(const Value* matrix, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride)
       : matrix_(matrix), row_stride_(row_stride), column_stride_(column_stride) {}
 
-  void compute(const Index* rows, Index size, const Index* columns, Index columns_size, Real* out,
-               std::ptrdiff_t stride) override {
-    for (Index r = 0; r < size; ++r)
-      for (Index c = 0; c < columns_size; ++c)
-        out[r * stride + c] = static_cast<Real>(at(rows[r], columns[c]));
+  void load(const Index* rows, Index size) override { rows_.assign(rows, rows + size); }
+
+  void fill(const Index* columns, Index size, Real* out, std::ptrdiff_t stride,
+            Workspace<Real>&) const override {
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      for (Index c = 0; c < size; ++c)
+        out[r * stride + c] = static_cast<Real>(at(rows_[r], columns[c]));
   }
 
-  double diagonal(Index row) override { return at(row, row); }
+  double diagonal(Index row) const override { return at(row, row); }
+
+  double cost() const override { return 1; }
+
+  double rounding(const Index* rows, Index size) const override {
+    double largest = 0;
+    for (Index r = 0; r < size; ++r)
+      largest = std::max<double>(largest, std::abs(at(rows[r], rows[r])));
+    return largest * std::numeric_limits<Real>::epsilon() / 2;
+  }
 
  private:
   Value at(Index row, Index column) const {
@@ -69,6 +111,7 @@ class PrecomputedRows final : public RowSource<Real> {
 
   const Value* matrix_;
   const std::ptrdiff_t row_stride_, column_stride_;
+  std::vector<Index> rows_;
 };
 
 }  // namespace softmargin

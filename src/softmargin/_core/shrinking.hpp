@@ -1,7 +1,11 @@
 // Shrinking (LIBSVM paper, Section 4): variables at a bound that are not expected to leave it are
-// taken out of the problem. G-bar, the part of the gradient that comes from variables at a bound
-// other than zero, is kept for all examples, so the gradient of the shrunk ones can be rebuilt from
-// the free variables alone.
+// taken out of the problem. Later their gradient must be rebuilt, in one of two ways:
+// - as in the paper, from G-bar, the part of the gradient that comes from variables at a bound
+// other
+//   than zero, and the free variables. G-bar is kept for all examples, which costs a full row
+//   whenever a variable reaches or leaves such a bound: right for single pairs;
+// - from the gradient at the time of shrinking and the variables that changed since: right for
+//   blocks, which compute rows of active columns only.
 #pragma once
 
 #include <vector>
@@ -12,13 +16,14 @@
 
 namespace softmargin {
 
-// A variable at its upper bound is expected to stay when its -derivative is at least `highest`, one
-// at its lower bound when it is at most `lowest`.
+// A variable at its upper bound is expected to stay there when its -derivative is at least as high
+// as that of all that can rise, one at its lower bound when it is at least as low as of all that
+// can fall.
 inline bool expected_to_stay(const Dual& dual, Variable v, const Extremes& limits) {
   const Part& part = dual.parts[v.part];
   if (part.is_free(v.position)) return false;
-  if (part.can_rise(v.position)) return dual.value(v) <= limits.lowest + limits.slack;
-  if (part.can_fall(v.position)) return dual.value(v) >= limits.highest - limits.slack;
+  if (part.can_rise(v.position)) return dual.value(v) <= limits.lowest;
+  if (part.can_fall(v.position)) return dual.value(v) >= limits.highest;
   return true;
 }
 
@@ -46,18 +51,20 @@ void reorder(Dual& dual, KernelMatrix<Real>& matrix, const std::vector<Index>& o
 template <class Real>
 class Shrinking {
  public:
-  explicit Shrinking(const Dual& dual) : g_bar_(dual.size(), 0.0) {}
+  // With G-bar, or by the changes since each shrinking. Shrinks only where at least `least_share`
+  // of the active variables can go.
+  Shrinking(bool keep_g_bar, double least_share)
+      : keep_g_bar_(keep_g_bar), least_share_(least_share) {}
 
   // The start may already rest on bounds.
   void start(const Dual& dual, KernelMatrix<Real>& matrix) {
-    std::vector<Index> positions;
-    std::vector<double> coefficients;
-    for (Index k = 0; k < dual.size(); ++k) {
+    if (!keep_g_bar_) return;
+    g_bar_.assign(dual.size(), 0.0);
+    accumulate(dual, matrix, 0, g_bar_.data(), [&](Index k) {
       double sum = 0;
       for (const Part& part : dual.parts) sum += part.bounded(k);
-      if (sum != 0) positions.push_back(k), coefficients.push_back(sum);
-    }
-    matrix.accumulate(positions, coefficients, 0, dual.size(), g_bar_.data());
+      return sum;
+    });
   }
 
   // `change` is by how much the variable's share of G-bar changed in the last step.
@@ -68,7 +75,7 @@ class Shrinking {
   }
 
   void shrink(Dual& dual, KernelMatrix<Real>& matrix) {
-    const std::vector<Extremes> limits = extremes(dual);
+    const std::vector<Extremes> limits = extremes_by_group(dual);
     std::vector<Index> order, shrunk;
     order.reserve(dual.size());
     for (Index k = 0; k < dual.active; ++k) {
@@ -77,33 +84,67 @@ class Shrinking {
         stays = stays && expected_to_stay(dual, {s, k}, limits[dual.separate ? s : 0]);
       (stays ? shrunk : order).push_back(k);
     }
-    if (shrunk.empty()) return;
+    if (shrunk.empty() || static_cast<double>(shrunk.size()) < least_share_ * dual.active) return;
     const Index active = static_cast<Index>(order.size());
     order.insert(order.end(), shrunk.begin(), shrunk.end());
     for (Index k = dual.active; k < dual.size(); ++k) order.push_back(k);
     reorder(dual, matrix, order);
-    permute(g_bar_, order);
+    if (keep_g_bar_)
+      permute(g_bar_, order);
+    else
+      stages_.push_back({active, dual.active, beta_by_example(dual, matrix.order())});
     dual.active = active;
   }
 
   // Rebuilds the gradient of the shrunk variables and takes all of them back.
   void unshrink(Dual& dual, KernelMatrix<Real>& matrix) {
     if (dual.active == dual.size()) return;
-    std::vector<Index> positions;
-    std::vector<double> coefficients;
-    for (Index k = 0; k < dual.size(); ++k) {
-      double sum = 0;
-      for (const Part& part : dual.parts)
-        if (part.is_free(k)) sum += part.beta[k];
-      if (sum != 0) positions.push_back(k), coefficients.push_back(sum);
+    if (keep_g_bar_) {
+      for (Index k = dual.active; k < dual.size(); ++k) dual.gradient[k] = dual.p[k] + g_bar_[k];
+      accumulate(dual, matrix, dual.active, dual.gradient.data(), [&](Index k) {
+        double sum = 0;
+        for (const Part& part : dual.parts)
+          if (part.is_free(k)) sum += part.beta[k];
+        return sum;
+      });
     }
-    for (Index k = dual.active; k < dual.size(); ++k) dual.gradient[k] = dual.p[k] + g_bar_[k];
-    matrix.accumulate(positions, coefficients, dual.active, dual.size(), dual.gradient.data());
+    for (; !stages_.empty(); stages_.pop_back()) {
+      const Stage& stage = stages_.back();
+      accumulate(
+          dual, matrix, stage.begin, dual.gradient.data(),
+          [&](Index k) { return dual.total_beta(k) - stage.beta[matrix.order().example_at[k]]; },
+          stage.end);
+    }
     dual.active = dual.size();
   }
 
  private:
+  struct Stage {  // variables shrunk together, and beta as it was then
+    Index begin, end;
+    std::vector<double> beta;  // by example
+  };
+
+  // target[t] += sum_k weight(k) K(k, t) for t in [begin, end).
+  template <class Weight>
+  static void accumulate(const Dual& dual, KernelMatrix<Real>& matrix, Index begin, double* target,
+                         Weight weight, Index end = -1) {
+    std::vector<Index> positions;
+    std::vector<double> coefficients;
+    for (Index k = 0; k < dual.size(); ++k)
+      if (const double w = weight(k); w != 0) positions.push_back(k), coefficients.push_back(w);
+    matrix.accumulate(positions, coefficients, begin, end < 0 ? dual.size() : end, target);
+  }
+
+  static std::vector<double> beta_by_example(const Dual& dual, const Order& order) {
+    std::vector<double> beta(dual.size());
+    for (Index k = 0; k < dual.size(); ++k) beta[order.example_at[k]] = dual.total_beta(k);
+    return beta;
+  }
+
+  const bool keep_g_bar_;
+  const double least_share_;
   std::vector<double> g_bar_;
+  std::vector<Stage> stages_;
 };
 
 }  // namespace softmargin

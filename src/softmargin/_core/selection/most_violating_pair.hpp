@@ -1,5 +1,5 @@
-// The most violating pair: eq. 13 and 14 of the LIBSVM paper; for the nu forms the pair of the class
-// that violates more (its Section 3.3).
+// The most violating pair: eq. 13 and 14 of the LIBSVM paper; for the nu forms the pair of the
+// class that violates more (its Section 3.3).
 #pragma once
 
 #include "extremes.hpp"
@@ -7,18 +7,19 @@
 
 namespace softmargin {
 
-inline Pair most_violating_pair(const Dual& dual) {
-  Pair pair;
-  for (const Extremes& found : extremes(dual))
-    if (found.violation() - found.slack > pair.violation)
-      pair = {found.up, found.down, found.violation()};
-  return pair;
+inline Selection most_violating_pair(const Dual& dual) {
+  const Extremes worst = most_violating(dual);
+  const double violation = worst.violation();
+  Selection selection{{worst.up, worst.down, violation}, violation, violation};
+  if (worst.up.position >= 0 && worst.down.position >= 0)
+    selection.pair.violation = dual.value(worst.up) - dual.value(worst.down);
+  return selection;
 }
 
-template <class Real>
-class MostViolatingPair final : public Rule<Real> {
+template <class Rows>
+class MostViolatingPair final : public Rule<Rows> {
  public:
-  Pair select(const Dual& dual, KernelMatrix<Real>&) override { return most_violating_pair(dual); }
+  Selection select(const Dual& dual, Rows&) override { return most_violating_pair(dual); }
 };
 
 }  // namespace softmargin

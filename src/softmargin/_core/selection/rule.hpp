@@ -6,12 +6,20 @@
 
 namespace softmargin {
 
-template <class Real>
+struct Selection {
+  Pair pair;
+  double violation = 0;  // of the optimality conditions, as far as the rule has looked
+  double stop = 0;       // the rule's own stopping quantity, to be compared with the tolerance
+  bool stuck = false;    // no pair that the rule may select can move
+};
+
+template <class Rows>
 class Rule {
  public:
   virtual ~Rule() = default;
-  // A pair with violation <= 0 means that the active problem is optimal.
-  virtual Pair select(const Dual& dual, KernelMatrix<Real>& matrix) = 0;
+  virtual Selection select(const Dual& dual, Rows& rows) = 0;
+  // Told which step was taken; it may be another than the selected one.
+  virtual void stepped(const Pair&, const Dual&, const Rows&) {}
 };
 
 }  // namespace softmargin

@@ -1,0 +1,108 @@
+"""What the Walrus benchmarks share: the command line, solver runs pass by pass, tables."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from data import ALL, SMALL, DataSet
+
+from softmargin import _core
+
+
+def arguments(description: str, default: Iterable[str] = tuple(ALL)) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="small data and few settings")
+    parser.add_argument("--data", nargs="+", choices=[*ALL], help="data sets, all if not given")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for pictures")
+    found = parser.parse_args()
+    found.data = found.data or ([n for n in default if n in SMALL] if found.quick else [*default])
+    found.out.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def solver(
+    data: DataSet,
+    C: float = 1.0,
+    machine: str = "weston_watkins",
+    method: str = "newton",
+    tol: float = 1e-3,
+    shrinking: bool = True,
+    precision: str = "Float64",
+) -> Any:
+    """The core's solver for (P), without an intercept."""
+    core = _core.linear
+    X = data.X
+    if sp.issparse(X):
+        rows = core.Rows.csr(X.data, X.indices, X.indptr, X.shape[1], 0.0)
+    else:
+        rows = core.Rows.dense(X, 0.0)
+    labels, codes = np.unique(data.y, return_inverse=True)
+    return getattr(core, f"Solver{precision}")(
+        rows,
+        codes.astype(np.int32),
+        np.full(len(codes), float(C)),
+        len(labels),
+        machine,
+        method,
+        tol,
+        shrinking,
+        0,
+    )
+
+
+def timed_fit(data: DataSet, **options: Any) -> tuple[float, Any, Any]:
+    """CPU seconds, status and solver of a fit, set-up and checks included."""
+    start = time.process_time()
+    fit = solver(data, **options)
+    status = fit.run(100_000, 1e9)
+    return time.process_time() - start, status, fit
+
+
+class Point(NamedTuple):
+    seconds: float
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+def passes(data: DataSet, **options: Any) -> Iterator[Point]:
+    """One point per pass over the data; the clock stands still while objectives are measured."""
+    start = time.process_time()
+    run = solver(data, tol=1e-300, shrinking=False, **options)
+    seconds = time.process_time() - start
+    while True:
+        start = time.process_time()
+        run.run(1, 1e9)
+        seconds += time.process_time() - start
+        status = run.finish()
+        yield Point(seconds, status.primal, status.dual)
+
+
+def until(points: Iterator[Point], decay: float, max_passes: int = 3000) -> list[Point]:
+    """The points up to a gap of `decay` times the first."""
+    found: list[Point] = []
+    for point in points:
+        found.append(point)
+        if point.gap <= decay * found[0].gap or len(found) >= max_passes:
+            return found
+    return found
+
+
+def print_table(header: list[str], rows: Iterable[list[Any]]) -> None:
+    print("| " + " | ".join(header) + " |")
+    print("|" + "---|" * len(header), flush=True)
+    for row in rows:
+        print("| " + " | ".join(_cell(value) for value in row) + " |", flush=True)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

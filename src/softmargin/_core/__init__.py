@@ -1,0 +1,26 @@
+"""The compiled core, in the build that fits the processor.
+
+``SOFTMARGIN_CORE=baseline`` in the environment asks for the portable build.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+
+def _best_build() -> str:
+    name: str = importlib.import_module("softmargin._core._cpu").build()
+    return name
+
+
+BUILD = os.environ.get("SOFTMARGIN_CORE") or _best_build()
+_module: Any = importlib.import_module(f"softmargin._core._{BUILD}")
+
+float32: Any = _module.float32
+float64: Any = _module.float64
+linear: Any = _module.linear
+Outcome: Any = _module.Outcome
+Status: Any = _module.Status
+text: Any = _module.text

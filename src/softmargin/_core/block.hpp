@@ -1,0 +1,239 @@
+// Working sets of many variables. A block is the strongest violators and what is worth keeping of
+// the last block; its problem is solved with second order steps on a kernel matrix that stays in
+// the processor's cache; then the gradient is updated with the rows that changed, those missing in
+// one batch. Rows that the block's solution does not need are never computed.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "kernel_matrix.hpp"
+#include "pair_step.hpp"
+#include "selection/second_order.hpp"
+
+namespace softmargin {
+
+// The kernel matrix of a block, as rows for rules and steps.
+template <class Real>
+struct BlockRows {
+  std::vector<Real> values;
+  std::vector<double> diagonals;
+
+  const Real* row(Index position, Index) const {
+    return &values[static_cast<std::size_t>(position) * diagonals.size()];
+  }
+  const double* diagonal() const { return diagonals.data(); }
+};
+
+struct BlockResult {
+  std::int64_t iterations = 0;
+  double gain = 0;
+  bool moved = false;
+};
+
+template <class Real>
+class Block {
+ public:
+  explicit Block(Index size) : size_(std::max<Index>(size, 2)) {}
+
+  Index size() const { return size_; }
+
+  // Whether a block is the whole problem: then its kernel matrix is computed once and for all, and
+  // the gradient is that of the block.
+  bool covers(const Dual& dual) const { return size_ >= dual.size(); }
+
+  // At most max_iterations pair steps on a new block.
+  BlockResult step(Dual& dual, KernelMatrix<Real>& matrix, double violation, double tolerance,
+                   std::int64_t max_iterations) {
+    if (covers(dual)) return step_on_all(dual, matrix, tolerance, max_iterations);
+    const std::vector<Index> positions = choose(dual, matrix.order());
+    Dual inner = restrict(dual, positions);
+    update_rows(matrix, positions);
+    const std::int64_t enough = std::max<std::int64_t>(std::int64_t{100} * inner.active, 1000);
+    const BlockResult result =
+        solve(inner, std::max(0.1 * violation, 0.5 * tolerance), std::min(enough, max_iterations));
+    write_back(dual, matrix, positions, inner);
+    return result;
+  }
+
+ private:
+  BlockResult step_on_all(Dual& dual, KernelMatrix<Real>& matrix, double tolerance,
+                          std::int64_t max_iterations) {
+    if (rows_.diagonals.empty()) {
+      std::vector<Index> all(dual.size());
+      std::iota(all.begin(), all.end(), Index(0));
+      rows_.values.resize(all.size() * all.size());
+      matrix.block(all, all, rows_.values.data());
+      matrix.rows_computed += dual.size();
+      rows_.diagonals.assign(matrix.diagonal(), matrix.diagonal() + dual.size());
+    }
+    constexpr std::int64_t slice = 1 << 14;  // so that the caller is asked now and then
+    return solve(dual, tolerance, std::min(slice, max_iterations));
+  }
+
+  std::vector<Index> choose(const Dual& dual, const Order& order) {
+    kept_ = worth_keeping(dual, order);
+    std::vector<Index> positions;
+    for (Index l : kept_) positions.push_back(order.position_of[last_[l]]);
+    std::vector<char> taken(dual.active, 0);
+    for (Index position : positions) taken[position] = 1;
+    const auto take = [&](Index position) {
+      if (taken[position]) return false;
+      taken[position] = 1;
+      positions.push_back(position);
+      return true;
+    };
+    add_violators(dual, take, size_ - static_cast<Index>(positions.size()));
+    last_.clear();
+    for (Index position : positions) last_.push_back(order.example_at[position]);
+    return positions;
+  }
+
+  // Which of the last block stay, all but a quarter: free variables before others, newer before
+  // older.
+  std::vector<Index> worth_keeping(const Dual& dual, const Order& order) const {
+    const Index count = static_cast<Index>(last_.size());
+    Index room = count - size_ / 4;
+    std::vector<char> keep(count, 0);
+    for (const bool want_free : {true, false})
+      for (Index l = count - 1; l >= 0 && room > 0; --l) {
+        const Index position = order.position_of[last_[l]];
+        if (position < dual.active && any_free(dual, position) == want_free) keep[l] = 1, --room;
+      }
+    std::vector<Index> kept;
+    for (Index l = 0; l < count; ++l)
+      if (keep[l]) kept.push_back(l);
+    return kept;
+  }
+
+  // The kernel matrix of the new block: between kept variables from the old one, the rest computed.
+  void update_rows(KernelMatrix<Real>& matrix, const std::vector<Index>& positions) {
+    const std::size_t size = positions.size(), kept = kept_.size(), fresh = size - kept;
+    const std::size_t old_size = rows_.diagonals.size();
+    std::vector<Real> values(size * size);
+    for (std::size_t r = 0; r < kept; ++r)
+      for (std::size_t c = 0; c < kept; ++c)
+        values[r * size + c] = rows_.values[kept_[r] * old_size + kept_[c]];
+    if (fresh > 0)
+      matrix.block({positions.begin() + kept, positions.end()}, positions, &values[kept * size]);
+    for (std::size_t r = 0; r < kept; ++r)
+      for (std::size_t c = kept; c < size; ++c) values[r * size + c] = values[c * size + r];
+    rows_.values = std::move(values);
+    rows_.diagonals.clear();
+    for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
+  }
+
+  static bool any_free(const Dual& dual, Index k) {
+    return std::any_of(dual.parts.begin(), dual.parts.end(),
+                       [k](const Part& part) { return part.is_free(k); });
+  }
+
+  // Alternately the variable most worth raising and the one most worth lowering, of each group.
+  template <class Take>
+  void add_violators(const Dual& dual, Take take, Index wanted) {
+    const std::vector<Extremes> groups = extremes_by_group(dual);
+    std::vector<std::vector<Candidate>> queues;
+    for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
+      const Extremes& group = groups[dual.separate ? s : 0];
+      if (dual.separate || s == 0) queues.resize(queues.size() + 2);
+      collect(dual, s, group, queues[queues.size() - 2], queues[queues.size() - 1]);
+    }
+    for (std::vector<Candidate>& queue : queues) {
+      const std::size_t count =
+          std::min<std::size_t>(queue.size(), 2 * static_cast<std::size_t>(size_));
+      std::partial_sort(queue.begin(), queue.begin() + count, queue.end());
+      queue.resize(count);
+    }
+    std::vector<std::size_t> next(queues.size(), 0);
+    for (bool any = true; wanted > 0 && any;) {
+      any = false;
+      for (std::size_t q = 0; q < queues.size() && wanted > 0; ++q)
+        while (next[q] < queues[q].size()) {
+          any = true;
+          if (take(queues[q][next[q]++].position)) {
+            --wanted;
+            break;
+          }
+        }
+    }
+  }
+
+  struct Candidate {
+    double rank;  // smaller is more violating
+    Index position;
+    bool operator<(const Candidate& other) const {
+      return rank != other.rank ? rank < other.rank : position > other.position;
+    }
+  };
+
+  static void collect(const Dual& dual, int s, const Extremes& group, std::vector<Candidate>& up,
+                      std::vector<Candidate>& down) {
+    const Part& part = dual.parts[s];
+    for (Index k = 0; k < dual.active; ++k) {
+      const double value = dual.value({s, k});
+      if (part.can_rise(k) && value > group.lowest) up.push_back({-value, k});
+      if (part.can_fall(k) && value < group.highest) down.push_back({value, k});
+    }
+  }
+
+  static Dual restrict(const Dual& dual, const std::vector<Index>& positions) {
+    Dual inner;
+    inner.separate = dual.separate;
+    inner.slack = dual.slack;
+    inner.active = static_cast<Index>(positions.size());
+    inner.parts.resize(dual.parts.size());
+    for (std::size_t s = 0; s < dual.parts.size(); ++s)
+      inner.parts[s].offset = dual.parts[s].offset;
+    for (Index k : positions) {
+      inner.p.push_back(dual.p[k]);
+      inner.gradient.push_back(dual.gradient[k]);
+      for (std::size_t s = 0; s < dual.parts.size(); ++s) {
+        inner.parts[s].beta.push_back(dual.parts[s].beta[k]);
+        inner.parts[s].lower.push_back(dual.parts[s].lower[k]);
+        inner.parts[s].upper.push_back(dual.parts[s].upper[k]);
+        inner.parts[s].rise_gate.push_back(dual.parts[s].rise_gate[k]);
+        inner.parts[s].fall_gate.push_back(dual.parts[s].fall_gate[k]);
+      }
+    }
+    return inner;
+  }
+
+  BlockResult solve(Dual& inner, double tolerance, std::int64_t max_iterations) {
+    BlockResult result;
+    while (result.iterations < max_iterations) {
+      const Selection selection = second_order(inner, rows_);
+      if (selection.stop <= tolerance) break;
+      const StepTaken taken = pair_step(inner, rows_, selection.pair);
+      if (!taken.moved()) break;
+      result.moved = true;
+      result.gain += taken.gain;
+      ++result.iterations;
+    }
+    return result;
+  }
+
+  void write_back(Dual& dual, KernelMatrix<Real>& matrix, const std::vector<Index>& positions,
+                  const Dual& inner) {
+    std::vector<Index> changed;
+    std::vector<double> changes;
+    std::vector<char> keep;
+    for (Index r = 0; r < inner.active; ++r) {
+      const Index k = positions[r];
+      const double change = inner.total_beta(r) - dual.total_beta(k);
+      for (std::size_t s = 0; s < dual.parts.size(); ++s)
+        dual.parts[s].set(k, inner.parts[s].beta[r]);
+      if (change == 0) continue;
+      changed.push_back(k), changes.push_back(change), keep.push_back(any_free(dual, k));
+    }
+    matrix.accumulate(changed, changes, 0, dual.active, dual.gradient.data(), keep);
+  }
+
+  const Index size_;
+  std::vector<Index> last_;  // examples of the last block, oldest first
+  std::vector<Index> kept_;  // which of them are in this block, at its beginning
+  BlockRows<Real> rows_;
+};
+
+}  // namespace softmargin

@@ -1,0 +1,118 @@
+// Rows of dense and CSR examples behind one interface: "give me the non-zero entries of this row".
+//
+// The data stay where they are; one row at a time is widened to float64. A constant feature for the
+// intercept is added here, so that nothing behind this interface knows of intercepts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "wide.hpp"
+
+namespace softmargin::linear {
+
+struct Row {
+  std::vector<std::int32_t> feature;  // room for every feature; the first `size` are in use
+  std::vector<double> value;
+  std::size_t size = 0;
+
+  void add(std::int32_t f, double v) {
+    feature[size] = f;
+    value[size] = v;
+    size += v != 0;
+  }
+};
+
+class RowReader {
+ public:
+  // constant is the value of the last feature in every row; 0 for no such feature.
+  RowReader(std::int32_t count, std::int32_t features, double constant)
+      : count(count), features(features + (constant != 0)), constant_(constant) {}
+  virtual ~RowReader() = default;
+
+  void read(std::int32_t row, Row& out) const {
+    if (out.value.empty()) {
+      out.feature.resize(features + 1);  // one more, for the write that `add` may take back
+      out.value.resize(features + 1);
+    }
+    out.size = 0;
+    entries(row, out);
+    out.add(features - 1, constant_);
+  }
+
+  // Asks for the memory of a row that will be read soon.
+  virtual void expect(std::int32_t row) const = 0;
+
+  const std::int32_t count, features;
+
+ protected:
+  static void expect(const void* start, std::ptrdiff_t bytes) {
+    constexpr std::ptrdiff_t line = 64, most = 8 * line;  // the rest follows by itself
+    for (std::ptrdiff_t b = 0; b < bytes && b < most; b += line)
+      prefetch(static_cast<const char*>(start) + b);
+  }
+
+ private:
+  virtual void entries(std::int32_t row, Row& out) const = 0;
+
+  const double constant_;
+};
+
+template <class Value>
+class DenseRows final : public RowReader {
+ public:
+  DenseRows(const Value* data, std::int32_t count, std::int32_t features, std::ptrdiff_t row_stride,
+            double constant)
+      : RowReader(count, features, constant),
+        data_(data),
+        row_stride_(row_stride),
+        width_(features) {}
+
+  void expect(std::int32_t row) const override {
+    RowReader::expect(data_ + row * row_stride_, width_ * sizeof(Value));
+  }
+
+ private:
+  void entries(std::int32_t row, Row& out) const override {
+    constexpr std::int32_t chunk = 8;  // looked at together, because zeros come in runs
+    const Value* x = data_ + row * row_stride_;
+    std::int32_t f = 0;
+    for (; f + chunk <= width_; f += chunk) {
+      int any = 0;
+      for (int l = 0; l < chunk; ++l) any |= x[f + l] != 0;
+      if (any == 0) continue;
+      for (int l = 0; l < chunk; ++l) out.add(f + l, static_cast<double>(x[f + l]));
+    }
+    for (; f < width_; ++f) out.add(f, static_cast<double>(x[f]));
+  }
+
+  const Value* data_;
+  std::ptrdiff_t row_stride_;
+  std::int32_t width_;
+};
+
+template <class Value, class Offset>
+class CsrRows final : public RowReader {
+ public:
+  CsrRows(const Value* values, const Offset* indices, const Offset* starts, std::int32_t count,
+          std::int32_t features, double constant)
+      : RowReader(count, features, constant), values_(values), indices_(indices), starts_(starts) {}
+
+  void expect(std::int32_t row) const override {
+    const std::ptrdiff_t size = starts_[row + 1] - starts_[row];
+    RowReader::expect(values_ + starts_[row], size * sizeof(Value));
+    RowReader::expect(indices_ + starts_[row], size * sizeof(Offset));
+  }
+
+ private:
+  void entries(std::int32_t row, Row& out) const override {
+    for (Offset e = starts_[row]; e < starts_[row + 1]; ++e)
+      out.add(static_cast<std::int32_t>(indices_[e]), static_cast<double>(values_[e]));
+  }
+
+  const Value* values_;
+  const Offset *indices_, *starts_;
+};
+
+}  // namespace softmargin::linear

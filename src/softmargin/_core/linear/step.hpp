@@ -1,0 +1,218 @@
+// One visit: the scores of an example, the sub-problem of its block, the change of W. Lines 5 to 8
+// of Algorithm 1 of Wang and Scott, 2021, on the classes that can matter.
+//
+// With G the sum of the block as it is (times |x|^2), the sum g of the new block is at least G if
+// what the classes with loss and the block's own entries would make of it is; otherwise it is
+// smaller than G by at most the difference, and classes that lack so much to have a loss come in as
+// well.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "block.hpp"
+#include "rows.hpp"
+#include "subproblem.hpp"
+#include "weights.hpp"
+
+namespace softmargin::linear {
+
+struct Step {
+  bool changed = false, entered = false;  // anything at all; a class whose variable was zero
+  double gain = 0, movement = 0;          // of the dual objective; |x|^2 times the squared change
+};
+
+template <class Real>
+class BlockStep {
+ public:
+  BlockStep(const RowReader& rows, std::int32_t classes, std::unique_ptr<Subproblem> subproblem)
+      : rows_(rows),
+        subproblem_(std::move(subproblem)),
+        coupled_(subproblem_->coupled()),
+        wants_all_(subproblem_->wants_all()),
+        weights_(rows.features, classes),
+        score_(classes),
+        found_(classes + 1),
+        set_(classes) {}
+
+  // Looks at example i, row i of the data: all classes, or those of its block. The next three
+  // answer for what was seen.
+  void look(std::int32_t i, const Example& x, bool narrow) {
+    rows_.read(i, row_);
+    narrow_ = narrow;
+    offset_ = narrow ? gather_narrow(x) : gather(x);
+  }
+  double loss() const { return subproblem_->loss(set_); }
+  double violation(const Example& x) const { return subproblem_->violation(set_, x.upper); }
+  double gap(const Example& x) const {
+    double used = 0;
+    for (std::size_t j = 0; j < set_.size; ++j) used += set_.beta[j] * set_.error[j];
+    return std::max(0.0, x.upper * loss() - used);
+  }
+
+  // Solves for the block of the example last looked at.
+  Step solve(Example& x) {
+    if (violation(x) <= 0) return {};
+    const std::size_t before = x.block.size();
+    const double G = prepare(x);
+    subproblem_->solve(set_, x.squared_norm * x.upper, G);
+    Step step = take_step(x);
+    if (!step.changed) return step;
+    for (std::size_t j = before; j < set_.size; ++j) step.entered |= set_.b[j] > 0;
+    keep_block(x.block);
+    return step;
+  }
+
+  // Adds the block of example i, which W does not know of yet.
+  void add_block(std::int32_t i, const Example& x) {
+    rows_.read(i, row_);
+    set_.size = 0;
+    change_.clear();
+    for (const Entry& entry : x.block) {
+      set_.add(entry.cls, 0, 0);
+      change_.push_back(entry.beta);
+    }
+    move_weights(x.label);
+  }
+
+  Weights<Real>& weights() { return weights_; }
+  const Weights<Real>& weights() const { return weights_; }
+  const Subproblem& subproblem() const { return *subproblem_; }
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  // Errors of the block's own entries, then of the classes with loss. Returns what was added to the
+  // scores to make errors of them.
+  double gather(const Example& x) {
+    weights_.scores(row_, score_.data());
+    const std::int32_t y = x.label;
+    const double own = y >= 0 ? score_[y] : 0;
+    const double offset = coupled_ ? 1 - own : 1;
+    const Real nowhere = -std::numeric_limits<Real>::infinity();
+    if (y >= 0) score_[y] = coupled_ ? nowhere : static_cast<Real>(-own);
+    set_.size = 0;
+    for (const Entry& entry : x.block) {
+      set_.add(entry.cls, offset + score_[entry.cls], entry.beta);
+      score_[entry.cls] = nowhere;
+    }
+    add_between(offset, wants_all_ ? -infinity : 0, infinity);
+    return offset;
+  }
+
+  void add_between(double offset, double low, double high) {
+    const std::size_t size =
+        between(score_.data(), weights_.classes(), static_cast<Real>(low - offset),
+                static_cast<Real>(high - offset), found_.data());
+    for (std::size_t j = 0; j < size; ++j) set_.add(found_[j], offset + score_[found_[j]], 0);
+  }
+
+  double gather_narrow(const Example& x) {
+    const Block& block = x.block;
+    const std::int32_t y = x.label;
+    set_.size = 0;
+    for (const Entry& entry : block) set_.add(entry.cls, 0, entry.beta);
+    if (coupled_) set_.add(y, 0, 0);
+    weights_.scores(row_, set_.cls.data(), set_.size, set_.error.data());
+    set_.size = block.size();
+    const double offset = coupled_ ? 1 - set_.error[block.size()] : 1;
+    for (std::size_t j = 0; j < set_.size; ++j)
+      set_.error[j] = offset + (set_.cls[j] == y ? -set_.error[j] : set_.error[j]);
+    return offset;
+  }
+
+  // Fills in v; brings in the classes without loss that may yet end above zero. Returns G.
+  double prepare(const Example& x) {
+    const double q = x.squared_norm, U = q * x.upper;
+    double G = 0;
+    if (coupled_)
+      for (std::size_t j = 0; j < set_.size; ++j) G += q * set_.beta[j];
+    fill_v(q, G);
+    if (!narrow_ && !wants_all_) {
+      const double room = subproblem_->imbalance(set_, U, G);
+      if (room < 0) add_between(offset_, room, 0);
+      if (room < 0) fill_v(q, G);
+    }
+    return G;
+  }
+
+  void fill_v(double q, double G) {
+    for (std::size_t j = 0; j < set_.size; ++j) set_.v[j] = set_.error[j] + q * set_.beta[j] + G;
+  }
+
+  // From the answer, in units of scores, to beta and W.
+  Step take_step(const Example& x) {
+    const double q = x.squared_norm, C = x.upper, U = q * C;
+    double total = 0, squares = 0, gain = 0;
+    Step step;
+    change_.resize(set_.size);
+    for (std::size_t j = 0; j < set_.size; ++j) {
+      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
+      double change = moved - set_.beta[j];
+      if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) change = 0;
+      set_.b[j] = set_.beta[j] + change;
+      change_[j] = change;
+      step.changed |= change != 0;
+      total += change;
+      squares += change * change;
+      gain += change * set_.error[j];
+    }
+    if (!step.changed) return step;
+    step.movement = q * squares;
+    step.gain = gain - q / 2 * (squares + (coupled_ ? total * total : 0));
+    move_weights(x.label);
+    return step;
+  }
+
+  // W += row * (change of each class; a class pushes down, the example's own goes up).
+  void move_weights(std::int32_t y) {
+    double total = 0;
+    std::size_t used = 0;
+    moved_.clear();
+    for (std::size_t j = 0; j < set_.size; ++j) {
+      if (change_[j] == 0) continue;
+      total += change_[j];
+      moved_.push_back(set_.cls[j]);
+      change_[used++] = set_.cls[j] == y ? change_[j] : -change_[j];
+    }
+    change_.resize(used);
+    if (coupled_) {
+      moved_.push_back(y);
+      change_.push_back(total);
+    }
+    weights_.add_columns(row_, moved_.data(), change_.data(), moved_.size());
+  }
+
+  void keep_block(Block& block) {
+    const auto size = static_cast<std::size_t>(
+        std::count_if(&set_.b[0], &set_.b[set_.size], [](double b) { return b > 0; }));
+    if (size > block.capacity() || (block.capacity() > 4 && 2 * size < block.capacity())) {
+      Block exact;  // no more room than twice what is needed
+      exact.reserve(size);
+      block.swap(exact);
+    }
+    block.clear();
+    for (std::size_t j = 0; j < set_.size; ++j)
+      if (set_.b[j] > 0) block.push_back({set_.b[j], set_.cls[j]});
+  }
+
+  const RowReader& rows_;
+  std::unique_ptr<Subproblem> subproblem_;
+  const bool coupled_, wants_all_;
+  Weights<Real> weights_;
+  double offset_ = 0;  // what made errors of the scores last looked at
+  bool narrow_ = false;
+
+  Row row_;  // scratch from here on
+  std::vector<Real> score_;
+  std::vector<std::int32_t> found_, moved_;
+  std::vector<double> change_;
+  Candidates set_;
+};
+
+}  // namespace softmargin::linear

@@ -1,0 +1,198 @@
+// The weights W, features x classes, with the classes of one feature side by side: a row of
+// examples meets contiguous memory whichever features it has, and the loops run over classes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "rows.hpp"
+#include "wide.hpp"
+
+namespace softmargin::linear {
+
+// out[c] += x a[c] + y b[c] + z c[c] + w d[c]: four rows of W for one load and store of `out`.
+template <class Real>
+SOFTMARGIN_INLINE void add_four(Real* SOFTMARGIN_RESTRICT out, const Real* SOFTMARGIN_RESTRICT a,
+                                const Real* SOFTMARGIN_RESTRICT b,
+                                const Real* SOFTMARGIN_RESTRICT c,
+                                const Real* SOFTMARGIN_RESTRICT d, const double* value,
+                                std::ptrdiff_t width) {
+  const Real x = static_cast<Real>(value[0]), y = static_cast<Real>(value[1]);
+  const Real z = static_cast<Real>(value[2]), w = static_cast<Real>(value[3]);
+  for (std::ptrdiff_t i = 0; i < width; ++i)
+    out[i] += (x * a[i] + y * b[i]) + (z * c[i] + w * d[i]);
+}
+
+template <class Real>
+SOFTMARGIN_INLINE void add_one(Real* SOFTMARGIN_RESTRICT out, const Real* SOFTMARGIN_RESTRICT a,
+                               Real x, std::ptrdiff_t width) {
+  for (std::ptrdiff_t i = 0; i < width; ++i) out[i] += x * a[i];
+}
+
+// out[c] = sum over entries e of value[e] * W[feature[e], c].
+template <class Real>
+SOFTMARGIN_INLINE void multiply_row(const Real* W, std::ptrdiff_t classes,
+                                    const std::int32_t* feature, const double* value,
+                                    std::size_t size, Real* out) {
+  constexpr std::ptrdiff_t block = 2048;  // of `out`, to stay in the nearest cache
+  for (std::ptrdiff_t start = 0; start < classes; start += block) {
+    const std::ptrdiff_t width = std::min(block, classes - start);
+    Real* o = out + start;
+    const auto row = [&](std::size_t e) { return W + feature[e] * classes + start; };
+    std::fill(o, o + width, Real(0));
+    std::size_t e = 0;
+    for (; e + 4 <= size; e += 4)
+      add_four(o, row(e), row(e + 1), row(e + 2), row(e + 3), value + e, width);
+    for (; e < size; ++e) add_one(o, row(e), static_cast<Real>(value[e]), width);
+  }
+}
+
+template <class Real>
+SOFTMARGIN_INLINE void add_outer(Real* W, std::ptrdiff_t classes, const std::int32_t* feature,
+                                 const double* value, std::size_t size, const Real* change) {
+  for (std::size_t e = 0; e < size; ++e)
+    add_one(W + feature[e] * classes, change, static_cast<Real>(value[e]), classes);
+}
+
+// The classes c with low < score[c] <= high, in order; returns how many.
+template <class Real>
+SOFTMARGIN_INLINE std::size_t find_between(const Real* score, std::int32_t classes, Real low,
+                                           Real high, std::int32_t* found) {
+  constexpr std::int32_t chunk = 16;
+  std::size_t size = 0;
+  std::int32_t c = 0;
+  for (; c + chunk <= classes; c += chunk) {
+    Real best[chunk];
+    for (int l = 0; l < chunk; ++l) best[l] = score[c + l] > low ? Real(1) : Real(0);
+    Real any = 0;
+    for (int l = 0; l < chunk; ++l) any += best[l];
+    if (any == 0) continue;
+    for (int l = 0; l < chunk; ++l) {
+      found[size] = c + l;
+      size += (score[c + l] > low) & (score[c + l] <= high);
+    }
+  }
+  for (; c < classes; ++c) {
+    found[size] = c;
+    size += (score[c] > low) & (score[c] <= high);
+  }
+  return size;
+}
+
+// For benchmarks: as fast as an array can be read.
+template <class Real>
+SOFTMARGIN_INLINE Real sum_in_lanes(const Real* values, std::size_t size) {
+  constexpr std::size_t lanes = 128 / sizeof(Real);
+  Real sums[lanes] = {};
+  for (std::size_t i = 0; i + lanes <= size; i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) sums[l] += values[i + l];
+  Real total = 0;
+  for (const Real sum : sums) total += sum;
+  return total;
+}
+
+#define SOFTMARGIN_WIDE_LOOPS(Real)                                                        \
+  inline void multiply(const Real* W, std::ptrdiff_t classes, const std::int32_t* feature, \
+                       const double* value, std::size_t size, Real* out) {                 \
+    multiply_row(W, classes, feature, value, size, out);                                   \
+  }                                                                                        \
+  inline void add(Real* W, std::ptrdiff_t classes, const std::int32_t* feature,            \
+                  const double* value, std::size_t size, const Real* change) {             \
+    add_outer(W, classes, feature, value, size, change);                                   \
+  }                                                                                        \
+  inline std::size_t between(const Real* score, std::int32_t classes, Real low, Real high, \
+                             std::int32_t* found) {                                        \
+    return find_between(score, classes, low, high, found);                                 \
+  }                                                                                        \
+  inline Real sum_of(const Real* values, std::size_t size) { return sum_in_lanes(values, size); }
+SOFTMARGIN_WIDE_LOOPS(float)
+SOFTMARGIN_WIDE_LOOPS(double)
+#undef SOFTMARGIN_WIDE_LOOPS
+
+template <class Real>
+class Weights {
+ public:
+  Weights(std::int32_t features, std::int32_t classes)
+      : classes_(classes),
+        values_(static_cast<std::size_t>(features) * classes),
+        change_(classes) {}
+
+  // Scores of all classes.
+  void scores(const Row& row, Real* out) const {
+    multiply(values_.data(), classes_, row.feature.data(), row.value.data(), row.size, out);
+  }
+
+  // Scores of some classes only.
+  void scores(const Row& row, const std::int32_t* cls, std::size_t size, double* out) const {
+    in_groups(size, [&](auto count, std::size_t j) { scores_of<count()>(row, cls + j, out + j); });
+  }
+
+  // W[:, cls[j]] += change[j] * row.
+  void add_columns(const Row& row, const std::int32_t* cls, const double* change,
+                   std::size_t size) {
+    if (8 * size < static_cast<std::size_t>(classes_)) {
+      in_groups(size,
+                [&](auto count, std::size_t j) { add_to<count()>(row, cls + j, change + j); });
+      return;
+    }
+    for (std::size_t j = 0; j < size; ++j) change_[cls[j]] += static_cast<Real>(change[j]);
+    add(values_.data(), classes_, row.feature.data(), row.value.data(), row.size, change_.data());
+    for (std::size_t j = 0; j < size; ++j) change_[cls[j]] = 0;
+  }
+
+  double squared_norm() const {
+    double sum = 0;
+    for (std::size_t start = 0; start < values_.size(); start += classes_) {
+      double part = 0;  // sums of sums lose fewer digits
+      for (std::ptrdiff_t c = 0; c < classes_; ++c)
+        part += static_cast<double>(values_[start + c]) * values_[start + c];
+      sum += part;
+    }
+    return sum;
+  }
+
+  std::vector<Real>& values() { return values_; }
+  std::int32_t classes() const { return static_cast<std::int32_t>(classes_); }
+
+ private:
+  // Calls work(count, start) for groups of four and a rest: few enough to stay in registers.
+  template <class Work>
+  static void in_groups(std::size_t size, Work work) {
+    std::size_t j = 0;
+    for (; j + 4 <= size; j += 4) work(std::integral_constant<int, 4>(), j);
+    if (size - j == 3) work(std::integral_constant<int, 3>(), j);
+    if (size - j == 2) work(std::integral_constant<int, 2>(), j);
+    if (size - j == 1) work(std::integral_constant<int, 1>(), j);
+  }
+
+  template <int count>
+  void scores_of(const Row& row, const std::int32_t* cls, double* out) const {
+    double sum[count] = {};
+    for (std::size_t e = 0; e < row.size; ++e) {
+      const Real* w = values_.data() + row.feature[e] * classes_;
+      for (int j = 0; j < count; ++j) sum[j] += row.value[e] * w[cls[j]];
+    }
+    std::copy(sum, sum + count, out);
+  }
+
+  template <int count>
+  void add_to(const Row& row, const std::int32_t* cls, const double* change) {
+    std::int32_t to[count];
+    double by[count];
+    std::copy(cls, cls + count, to);
+    std::copy(change, change + count, by);
+    for (std::size_t e = 0; e < row.size; ++e) {
+      Real* w = values_.data() + row.feature[e] * classes_;
+      for (int j = 0; j < count; ++j) w[to[j]] += static_cast<Real>(row.value[e] * by[j]);
+    }
+  }
+
+  std::ptrdiff_t classes_;
+  std::vector<Real> values_;
+  std::vector<Real> change_;  // scratch, zero between calls
+};
+
+}  // namespace softmargin::linear

@@ -1,0 +1,109 @@
+// Decimal numbers as text: read to the nearest double as strtod does, written with the fewest
+// digits that read back the same. Never depends on the locale.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+// Apple's standard library has from_chars and to_chars for integers only.
+#if defined(__cpp_lib_to_chars) && !defined(SOFTMARGIN_WITHOUT_TO_CHARS)
+#define SOFTMARGIN_TO_CHARS 1
+#else
+#define SOFTMARGIN_TO_CHARS 0
+#include <locale>
+#include <sstream>
+#endif
+
+namespace softmargin::text {
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// A token that the short way below does not settle: many digits, a large exponent, inf, nan.
+// Returns the end of what was read, or nullptr where there is no number.
+inline const char* read_rare_double(const char* first, const char* last, double& value) {
+#if SOFTMARGIN_TO_CHARS
+  const auto [end, error] = std::from_chars(first, last, value);
+  if (error == std::errc::invalid_argument) return nullptr;
+  if (error == std::errc::result_out_of_range) {
+    // Too large or too small: the C library knows which (both are rare, so a copy does not matter;
+    // a number out of range is so in every locale).
+    const double limit = std::strtod(std::string(first, end).c_str(), nullptr);
+    value = std::abs(limit) > 1 ? std::copysign(HUGE_VAL, limit) : limit;
+  }
+  return end;
+#else
+  const char* end = first;  // of the token: all that is copied
+  while (end != last && *end != ' ' && *end != '\t') ++end;
+  std::istringstream stream(std::string(first, end));
+  stream.imbue(std::locale::classic());
+  value = 0;
+  if (stream >> value) return stream.eof() ? end : first + stream.tellg();
+  if (value == 0) return nullptr;  // no number; a number too large leaves the largest one
+  value = std::copysign(HUGE_VAL, value);
+  return end;
+#endif
+}
+
+// Reads [+-]digits[.digits][e[+-]digits] at `first`; returns where it ends, nullptr if there is
+// none. Up to 19 digits that make an integer below 2^53, times or over a power of ten up to 10^22,
+// are two exact numbers and one correctly rounded operation (Clinger 1990); the rest is rare.
+inline const char* read_double(const char* first, const char* last, double& value) {
+  static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  const char* p = first;
+  if (p != last && *p == '+') {
+    first = ++p;
+    if (p != last && *p == '-') return nullptr;
+  }
+  const bool negative = p != last && *p == '-';
+  if (negative) ++p;
+  std::uint64_t digits = 0;
+  const char* start = p;
+  while (p != last && is_digit(*p)) digits = 10 * digits + static_cast<std::uint64_t>(*p++ - '0');
+  std::ptrdiff_t count = p - start, exponent = 0;
+  if (p != last && *p == '.') {
+    const char* fraction = ++p;
+    while (p != last && is_digit(*p)) digits = 10 * digits + static_cast<std::uint64_t>(*p++ - '0');
+    exponent = fraction - p;
+    count -= exponent;
+  }
+  const bool simple = count > 0 && count <= 19 && digits <= (std::uint64_t{1} << 53) &&
+                      exponent >= -22 && !(p != last && (*p == 'e' || *p == 'E'));
+  if (!simple) return read_rare_double(first, last, value);
+  const double magnitude = static_cast<double>(digits) / powers[-exponent];
+  value = negative ? -magnitude : magnitude;
+  return p;
+}
+
+inline void append_number(std::string& text, double value) {
+  char buffer[40];
+#if SOFTMARGIN_TO_CHARS
+  const char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+#else
+  int length = 0;
+  for (int precision : {15, 16, 17}) {
+    std::ostringstream stream;
+    stream.imbue(std::locale::classic());
+    stream.precision(precision);
+    stream << value;
+    length = std::snprintf(buffer, sizeof buffer, "%s", stream.str().c_str());
+    double again = 0;
+    if (read_double(buffer, buffer + length, again) && again == value) break;
+  }
+  const char* end = buffer + length;
+#endif
+  text.append(buffer, static_cast<std::size_t>(end - buffer));
+}
+
+inline void append_number(std::string& text, std::int64_t value) {
+  char buffer[24];
+  const char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  text.append(buffer, static_cast<std::size_t>(end - buffer));
+}
+
+}  // namespace softmargin::text

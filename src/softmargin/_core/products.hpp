@@ -1,0 +1,127 @@
+// Products of packed rows: the inner loop of a matrix product, with everything it adds up held in
+// registers. Rows are packed in panels of a few, feature by feature.
+//
+// Written here rather than asked of a BLAS: the tiles are small, so a library's own threads would
+// cost more than the product, and the result does not depend on how many rows a batch has.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace softmargin {
+
+using Index = std::int32_t;
+
+#if defined(__AVX2__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+template <class Real>
+struct Panel {
+  static constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Real));
+  static constexpr int left = 6;           // rows of a left panel (the batch)
+  static constexpr int right = 2 * lanes;  // rows of a right panel (the examples)
+
+  static Index count(Index rows, int width) { return (rows + width - 1) / width; }
+  static std::size_t size(Index rows, int width, Index features) {
+    return static_cast<std::size_t>(count(rows, width)) * width * features;
+  }
+};
+
+#if defined(__GNUC__) || defined(__clang__)
+template <class Real>
+struct VectorOf {
+  typedef Real type __attribute__((vector_size(vector_bytes), aligned(sizeof(Real)), may_alias));
+};
+template <class Real>
+using Vector = typename VectorOf<Real>::type;
+#define SOFTMARGIN_UNROLL _Pragma("GCC unroll 8")
+#else
+template <class Real>
+struct Vector {  // compilers without vector types: the same loops, one lane at a time
+  Real lane[Panel<Real>::lanes];
+  friend Vector operator*(Real s, Vector v) {
+    for (Real& x : v.lane) x *= s;
+    return v;
+  }
+  Vector& operator+=(const Vector& other) {
+    for (int l = 0; l < Panel<Real>::lanes; ++l) lane[l] += other.lane[l];
+    return *this;
+  }
+};
+#define SOFTMARGIN_UNROLL
+#endif
+
+// out[i * stride + j] = sum over features f of left[f][i] right[f][j], added to out if `add`.
+template <class Real>
+void multiply_panels(Index features, const Real* left, const Real* right, bool add, Real* out,
+                     std::ptrdiff_t stride) {
+  using P = Panel<Real>;
+  using V = Vector<Real>;
+  V sums[P::left][2] = {};
+  for (Index f = 0; f < features; ++f, left += P::left, right += P::right) {
+    const V first = *reinterpret_cast<const V*>(right);
+    const V second = *reinterpret_cast<const V*>(right + P::lanes);
+    SOFTMARGIN_UNROLL
+    for (int i = 0; i < P::left; ++i) {
+      sums[i][0] += left[i] * first;
+      sums[i][1] += left[i] * second;
+    }
+  }
+  SOFTMARGIN_UNROLL
+  for (int i = 0; i < P::left; ++i) {
+    V* target = reinterpret_cast<V*>(out + i * stride);
+    V* next = reinterpret_cast<V*>(out + i * stride + P::lanes);
+    if (add) sums[i][0] += *target, sums[i][1] += *next;
+    *target = sums[i][0];
+    *next = sums[i][1];
+  }
+}
+
+// a b + c, rounded as in multiply_panels.
+template <class Real>
+Real multiply_add(Real a, Real b, Real c) {
+#if defined(__FMA__)
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// Features multiplied at a time, so that a right panel stays in the L1 cache.
+constexpr Index depth = 256;
+
+// out[r * stride + c] = <left row r, right row c>, for packed left and right rows.
+template <class Real>
+void multiply_packed(Index left_rows, Index right_rows, Index features, const Real* left,
+                     const Real* right, Real* out, std::ptrdiff_t stride) {
+  using P = Panel<Real>;
+  for (Index first = 0; first == 0 || first < features; first += depth) {
+    const Index length = std::min(depth, features - first);
+    for (Index j = 0; j < right_rows; j += P::right) {
+      const Real* r = right + static_cast<std::size_t>(j) * features + first * P::right;
+      for (Index i = 0; i < left_rows; i += P::left) {
+        const Real* l = left + static_cast<std::size_t>(i) * features + first * P::left;
+        Real* target = out + i * stride + j;
+        const Index rows = std::min<Index>(P::left, left_rows - i);
+        const Index columns = std::min<Index>(P::right, right_rows - j);
+        if (rows == P::left && columns == P::right) {
+          multiply_panels(length, l, r, first > 0, target, stride);
+          continue;
+        }
+        Real edge[P::left * P::right] = {};
+        for (Index a = 0; first > 0 && a < rows; ++a)
+          std::copy_n(target + a * stride, columns, edge + a * P::right);
+        multiply_panels(length, l, r, true, edge, P::right);
+        for (Index a = 0; a < rows; ++a)
+          std::copy_n(edge + a * P::right, columns, target + a * stride);
+      }
+    }
+  }
+}
+
+}  // namespace softmargin

@@ -1,0 +1,166 @@
+// Maximum-gain selection (maximum-gain paper, Sections 2.3 to 2.5): among the pairs whose kernel
+// values are at hand, because one variable is of the previous working set, the pair whose clipped
+// step lowers the objective most (eq. 3). Its own stopping quantity is the length of that step.
+//
+// The hybrid rule takes the most violating pair instead when both variables of the previous working
+// set lie in a corner of their box, where maximum gain alone may get stuck (Theorem 7).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "most_violating_pair.hpp"
+
+namespace softmargin {
+
+enum class GainRows { one, two, cached };  // the rows that gains are computed from
+
+struct Gain {
+  double gain = 0;
+  Pair pair;
+  double step = 0;
+};
+
+// The step of a pair: how far from the free optimum the bounds let it go. Of a slope's sign depends
+// which of the two rises; `rise` and `fall` are the rooms of the pair in either case.
+inline double clipped_step(double slope, double curvature, double rise, double fall) {
+  const double free = std::abs(slope) / std::max(curvature, 1e-300);
+  return std::min(free, slope > 0 ? rise : fall);
+}
+
+// The best partner of one variable whose kernel row is given.
+template <class Real>
+Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const double* diagonal) {
+  const Part& own_part = dual.parts[fixed.part];
+  const Index i = fixed.position;
+  const double own = diagonal[i];
+  const double own_rise = own_part.upper[i] - own_part.beta[i];
+  const double own_fall = own_part.beta[i] - own_part.lower[i];
+  Gain result;
+  for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
+    if (dual.separate && s != fixed.part) continue;
+    const Part& part = dual.parts[s];
+    // Written such that the slope of a variable with itself is exactly zero.
+    const double value = dual.value(fixed), offset = part.offset;
+    const Best found = argmax(
+        dual.active,
+        [&, value, offset, own, own_rise, own_fall](Index start, Index count, double* scores) {
+          const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
+          const double *lower = &part.lower[start], *upper = &part.upper[start];
+          const double* other = diagonal + start;
+          const Real* products = row + start;
+          for (Index k = 0; k < count; ++k) {
+            const double slope = value + (gradient[k] + offset);
+            const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
+            const double step =
+                clipped_step(slope, curvature, std::min(own_rise, beta[k] - lower[k]),
+                             std::min(own_fall, upper[k] - beta[k]));
+            scores[k] = step * (std::abs(slope) - 0.5 * curvature * step);
+          }
+        },
+        0, 1e-9);
+    if (!(found.score > result.gain)) continue;
+    const Index k = found.position;
+    const Variable partner{s, k};
+    const double slope = value - dual.value(partner);
+    const double curvature = own + diagonal[k] - 2 * static_cast<double>(row[k]);
+    result.gain = found.score;
+    result.step = clipped_step(slope, curvature, std::min(own_rise, part.beta[k] - part.lower[k]),
+                               std::min(own_fall, part.upper[k] - part.beta[k]));
+    result.pair = slope > 0 ? Pair{fixed, partner, slope} : Pair{partner, fixed, -slope};
+  }
+  return result;
+}
+
+template <class Rows>
+class MaximumGain final : public Rule<Rows> {
+ public:
+  MaximumGain(bool hybrid, GainRows gain_rows, double eta)
+      : hybrid_(hybrid), gain_rows_(gain_rows), eta_(eta) {}
+
+  Selection select(const Dual& dual, Rows& rows) override {
+    std::vector<Variable> candidates = previous(dual, rows);
+    if (candidates.empty() || (hybrid_ && all_in_corner(dual, candidates)))
+      return most_violating_pair(dual);
+    if (gain_rows_ == GainRows::cached) candidates = all_cached(dual, rows);
+
+    Gain best;
+    Variable fixed;
+    for (const Variable& variable : candidates) {
+      const auto* row = gain_rows_ == GainRows::cached ? rows.held(variable.position, dual.active)
+                                                       : rows.row(variable.position, dual.active);
+      const Gain gain = best_partner(dual, variable, row, rows.diagonal());
+      if (gain.gain > best.gain) best = gain, fixed = variable;
+    }
+    if (const Selection start = start_of_a_class(dual); start.violation > best.pair.violation)
+      return start;
+    // A use, so that the partner's row does not push it out of a small cache.
+    if (best.gain > 0) rows.row(fixed.position, dual.active);
+    return {best.pair, std::max(best.pair.violation, 0.0), best.step, !hybrid_ && best.gain == 0};
+  }
+
+  // The variable that is new to the working set comes last: with one row it is the one to keep.
+  void stepped(const Pair& pair, const Dual& dual, const Rows& rows) override {
+    const Known up{pair.up.part, rows.order().example_at[pair.up.position]};
+    const Known down{pair.down.part, rows.order().example_at[pair.down.position]};
+    std::vector<Known>& last = previous_[dual.separate ? pair.up.part : 0];
+    const bool up_is_new = last.empty() || !(up == last[1]);
+    last = up_is_new ? std::vector<Known>{down, up} : std::vector<Known>{up, down};
+  }
+
+ private:
+  struct Known {  // a variable by example: positions change when the problem is shrunk
+    int part;
+    Index example;
+    bool operator==(const Known&) const = default;
+  };
+
+  // The most violating pair of a class that has no previous working set yet, where steps stay
+  // within a class.
+  Selection start_of_a_class(const Dual& dual) const {
+    Extremes worst;
+    for (int s = 0; dual.separate && s < static_cast<int>(dual.parts.size()); ++s)
+      if (previous_[s].empty())
+        if (const Extremes found = extremes(dual, s); found.violation() > 0) worst = found;
+    const double violation = worst.violation();
+    return {{worst.up, worst.down, violation}, violation, violation};
+  }
+
+  // What is active of the previous working set: of each class, where steps stay within a class.
+  std::vector<Variable> previous(const Dual& dual, const Rows& rows) const {
+    std::vector<Variable> variables;
+    for (const std::vector<Known>& last : previous_)
+      for (std::size_t v = gain_rows_ == GainRows::one ? 1 : 0; v < last.size(); ++v) {
+        const Index position = rows.order().position_of[last[v].example];
+        if (position < dual.active) variables.push_back({last[v].part, position});
+      }
+    return variables;
+  }
+
+  bool all_in_corner(const Dual& dual, const std::vector<Variable>& variables) const {
+    return std::all_of(variables.begin(), variables.end(),
+                       [&](Variable v) { return in_corner(dual.parts[v.part], v.position); });
+  }
+
+  // Without an upper bound there is no size of the box to measure by: then exactly at a bound.
+  bool in_corner(const Part& part, Index k) const {
+    const double box = part.upper[k] - part.lower[k], margin = box < infinity ? eta_ * box : 0;
+    return part.beta[k] - part.lower[k] <= margin || part.upper[k] - part.beta[k] <= margin;
+  }
+
+  static std::vector<Variable> all_cached(const Dual& dual, Rows& rows) {
+    std::vector<Variable> variables;
+    for (Index k = 0; k < dual.active; ++k)
+      if (rows.held(k, dual.active))
+        for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) variables.push_back({s, k});
+    return variables;
+  }
+
+  const bool hybrid_;
+  const GainRows gain_rows_;
+  const double eta_;
+  std::vector<Known> previous_[2];
+};
+
+}  // namespace softmargin

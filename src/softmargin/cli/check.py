@@ -1,0 +1,82 @@
+"""Say what is wrong with a data file, line by line, and what is in it.
+
+Exits with 0 if the file can be used, with 1 if it cannot.
+
+examples:
+  softmargin check train.svm
+  softmargin check --limit 1000 broken.svm.gz
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from softmargin.cli import BAD_INPUT, OK
+from softmargin.cli.data_options import DATA_FORMATS, add_data_arguments, add_json_argument, read
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", help=f"the data: {DATA_FORMATS}")
+    add("--limit", type=int, default=20, metavar="N", help="stop after N problems (default: 20)")
+    add("--zero-based", action="store_true", help="indices count from 0 (precomputed kernels)")
+    add_json_argument(parser)
+    add_data_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    problems = _problems(args)
+    if args.json:
+        facts = None if problems else _facts(read(args, args.data, zero_based=args.zero_based))
+        print(json.dumps({"problems": [vars(p) for p in problems], "data": facts}))
+    elif problems:
+        print(*problems, sep="\n")
+        if len(problems) >= args.limit:
+            print(f"stopped after {args.limit} problems (--limit)")
+    else:
+        facts = _facts(read(args, args.data, zero_based=args.zero_based))
+        print(*(f"{name:<12}{text}" for name, text in facts.items()), sep="\n")
+    return BAD_INPUT if problems else OK
+
+
+def _problems(args: argparse.Namespace) -> list[Any]:
+    from softmargin.io.file_error import FileError
+    from softmargin.io.libsvm_data import problems
+    from softmargin.io.streams import suffix_within
+
+    if args.limit < 1:
+        raise ValueError(f"--limit {args.limit} must be 1 or more.")
+    if suffix_within(args.data) not in (".csv", ".npz", ".parquet"):
+        return list(problems(args.data, zero_based=args.zero_based, limit=args.limit))
+    try:
+        read(args, args.data)
+    except FileError as error:
+        return [error]
+    return []
+
+
+def _facts(data: Any) -> dict[str, Any]:
+    import numpy as np
+
+    X, y = data.X, data.y
+    entries = X.nnz if hasattr(X, "nnz") else int(np.count_nonzero(X))
+    share = entries / max(X.shape[0] * X.shape[1], 1)
+    values = X.data if hasattr(X, "nnz") else X
+    facts: dict[str, Any] = {
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "entries": f"{entries} ({share:.2%} of all)",
+    }
+    if entries:
+        facts["values"] = f"{values.min():g} to {values.max():g}"
+    labels, counts = np.unique(y, return_counts=True)
+    if len(labels) <= 20:
+        pairs = zip(labels.tolist(), counts.tolist(), strict=True)
+        facts["labels"] = ", ".join(f"{label} ({count})" for label, count in pairs)
+    else:
+        facts["labels"] = f"{len(labels)} different"
+        if y.dtype.kind in "fiu":
+            facts["labels"] += f", {y.min():g} to {y.max():g}"
+    return facts

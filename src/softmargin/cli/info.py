@@ -1,0 +1,30 @@
+"""Say what is in a model file: the machine, its support vectors, and its certificate.
+
+examples:
+  softmargin info machine.softmargin
+  softmargin info --json heart_scale.model
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from softmargin.cli.data_options import add_json_argument
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="a model of softmargin, LIBSVM or LIBLINEAR")
+    add_json_argument(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from softmargin.cli.certificate import as_dict, as_lines
+    from softmargin.io.models import format_of, read_any_model
+
+    record, format = read_any_model(args.model), format_of(args.model)
+    if args.json:
+        print(json.dumps({"model": args.model, "format": format, **as_dict(record)}))
+    else:
+        print(f"format      {format}", *as_lines(record), sep="\n")
+    return 0

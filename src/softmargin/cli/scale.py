@@ -1,0 +1,93 @@
+"""Scale the features of a data file to a range, as svm-scale does.
+
+Test data must be scaled with the range of the training data: save it with -s, restore it with -r.
+Features that are constant, or that the restored range does not know, are left out.
+
+examples:
+  softmargin scale -s ranges train > train.scale
+  softmargin scale -r ranges test > test.scale
+  softmargin scale -l 0 -u 1 -o train.scale train.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from softmargin.cli.data_options import DATA_FORMATS, add_data_arguments, note, read
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", help=f"the data: {DATA_FORMATS}")
+    add("-l", "--lower", type=float, default=-1.0, help="lower end of the range (default: -1)")
+    add("-u", "--upper", type=float, default=1.0, help="upper end of the range (default: 1)")
+    add(
+        "-y",
+        "--scale-target",
+        nargs=2,
+        type=float,
+        metavar=("LOWER", "UPPER"),
+        help="scale the targets too, to this range (default: leave them)",
+    )
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("-s", "--save", metavar="FILE", help="write the ranges to this file")
+    either.add_argument("-r", "--restore", metavar="FILE", help="use the ranges of this file")
+    add(
+        "-o",
+        "--output",
+        default="-",
+        help="where to write the scaled data; its name says the"
+        " format (default: LIBSVM text to standard output)",
+    )
+    add_data_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from softmargin.io.data_file import write_data
+    from softmargin.io.libsvm_range import write_range
+
+    data = read(args, args.data)
+    scale = _restored(args, data) if args.restore else _fitted(args, data)
+    if args.save:
+        write_range(args.save, scale)
+    y = scale.target.apply(data.y) if scale.target else data.y
+    scaled = scale.apply(data.X)
+    write_data(args.output, scaled, y, feature_names=data.feature_names)
+    if scaled.nnz > 2 * getattr(data.X, "nnz", scaled.nnz):
+        note(
+            f"{data.X.nnz} entries became {scaled.nnz}: zeros are scaled too. Use -l 0 if the"
+            " features are not negative and mostly zero."
+        )
+    return 0
+
+
+def _fitted(args: argparse.Namespace, data: Any) -> Any:
+    from dataclasses import replace
+
+    from softmargin.io.libsvm_range import Range, TargetRange
+
+    if not args.lower < args.upper:
+        raise ValueError(f"--lower {args.lower:g} must be less than --upper {args.upper:g}.")
+    scale = Range.of(data.X, args.lower, args.upper)
+    if args.scale_target is None:
+        return scale
+    lower, upper = args.scale_target
+    y = data.y
+    if y.dtype.kind not in "fiub" or y.min() == y.max() or not lower < upper:
+        raise ValueError(
+            f"{args.data}: targets can be scaled if they are numbers that are not all the same, to"
+            f" a range whose lower end is below the upper; this is {lower:g} to {upper:g}."
+        )
+    return replace(scale, target=TargetRange(lower, upper, float(y.min()), float(y.max())))
+
+
+def _restored(args: argparse.Namespace, data: Any) -> Any:
+    from softmargin.io.libsvm_range import read_range
+
+    scale = read_range(args.restore)
+    unknown = scale.unknown(data.X)
+    if unknown:
+        some = ", ".join(map(str, unknown[:8])) + (", ..." if len(unknown) > 8 else "")
+        note(f"left out: features that {args.restore} does not know or that were constant: {some}")
+    return scale

@@ -1,0 +1,97 @@
+"""Choose rows of a LIBSVM text file at random, as subset.py does; lines stay as they are.
+
+By default each class keeps its share of the rows.
+
+examples:
+  softmargin subset train.svm 1000 > small.svm
+  softmargin subset --method random --rest test.svm all.svm 5000 train.svm
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+METHODS = ("stratified", "random")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from softmargin.cli.machine_options import numbered
+
+    add = parser.add_argument
+    add("data", help="the data: LIBSVM text, which may be .gz, .bz2, .xz or .zst")
+    add("size", type=int, help="number of rows to choose")
+    add("output", nargs="?", default="-", help="where to write them (default: standard output)")
+    add("rest_output", nargs="?", metavar="rest", help="where to write the other rows")
+    add("--rest", metavar="FILE", help="the same")
+    add(
+        "-s",
+        "--method",
+        type=numbered(METHODS),
+        default="stratified",
+        metavar="NAME",
+        help="stratified (0) or random (1) (default: stratified)",
+    )
+    add("--seed", type=int, default=0, help="seed of the choice (default: 0)")
+
+
+def run(args: argparse.Namespace) -> int:
+    import numpy as np
+
+    from softmargin.io.libsvm_data import read_libsvm
+    from softmargin.io.streams import reading, writing
+
+    with reading(args.data) as stream:
+        text = stream.read()
+    _, labels = read_libsvm(_named(text, args.data))
+    if not 0 < args.size <= len(labels):
+        raise ValueError(f"size {args.size} must be from 1 to {len(labels)}, the rows of the file.")
+    rng = np.random.default_rng(args.seed)
+    chosen = np.zeros(len(labels), dtype=bool)
+    if args.method == "random":
+        chosen[rng.choice(len(labels), args.size, replace=False)] = True
+    else:
+        chosen[_stratified(labels, args.size, rng)] = True
+    lines = _rows_of(text)
+    outputs = [(args.output, chosen)]
+    rest = args.rest or args.rest_output
+    if rest:
+        outputs.append((rest, ~chosen))
+    for path, mask in outputs:
+        with writing(path) as stream:
+            stream.writelines(lines[k] + b"\n" for k in np.flatnonzero(mask))
+    return 0
+
+
+def _named(text: bytes, name: str) -> Any:
+    """The text as a stream that messages call by the file's name."""
+    import io
+
+    class Named(io.BytesIO):
+        pass
+
+    stream = Named(text)
+    stream.name = name
+    return stream
+
+
+def _rows_of(text: bytes) -> list[bytes]:
+    """The lines that are rows: not empty and more than a comment."""
+    lines = (line.rstrip(b"\r") for line in text.split(b"\n"))
+    return [line for line in lines if line.partition(b"#")[0].strip(b" \t")]
+
+
+def _stratified(labels: Any, size: int, rng: Any) -> list[int]:
+    """Of each class its share, rounded such that the shares add up (largest remainder)."""
+    import numpy as np
+
+    classes, codes = np.unique(labels, return_inverse=True)
+    ideal = np.bincount(codes) * (size / len(labels))
+    take = np.floor(ideal).astype(int)
+    for k in np.argsort(take - ideal, kind="stable")[: size - take.sum()]:
+        take[k] += 1
+    chosen: list[int] = []
+    for k in range(len(classes)):
+        members = np.flatnonzero(codes == k)
+        chosen += rng.choice(members, take[k], replace=False).tolist()
+    return chosen

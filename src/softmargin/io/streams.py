@@ -1,0 +1,205 @@
+"""Opening files: compressed or not, as bytes in blocks of whole lines, and atomic writing."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from softmargin.io.file_error import FileError, name_of
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+BLOCK_BYTES, SMALL_BLOCK_BYTES = 2**24, 2**15
+
+
+def compression(path: Any) -> str:
+    """The suffix that says how a file is compressed, or nothing."""
+    suffix = Path(name_of(path)).suffix.lower()
+    return suffix if suffix in COMPRESSED else ""
+
+
+def suffix_within(path: Any) -> str:
+    """The suffix that says what a file is, below that of its compression."""
+    name = Path(name_of(path))
+    return (name.with_suffix("") if compression(name) else name).suffix.lower()
+
+
+@contextmanager
+def reading(path: Any) -> Iterator[Any]:
+    """A binary stream that can be read again from its start (``seek(0)``), decompressed.
+
+    `path` is the name of a file, "-" for standard input, or a binary stream.
+    """
+    if path == "-" or hasattr(path, "read"):
+        stream = sys.stdin.buffer if path == "-" else path
+        yield stream if stream.seekable() else io.BytesIO(stream.read())
+        return
+    with _decompressed(path) as stream, _broken_archives(path):
+        yield stream
+
+
+@contextmanager
+def _broken_archives(path: Any) -> Iterator[None]:
+    """Errors of a decompressor, told as errors of the file."""
+    import lzma
+    import zlib
+
+    kind = compression(path)
+    try:
+        yield
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise FileError(path, f"a complete {kind} file", found=str(error)) from error
+    except OSError as error:
+        if kind and error.errno is None:  # gzip and bz2 call a broken file so
+            raise FileError(path, f"a valid {kind} file", found=str(error)) from error
+        raise
+
+
+def _decompressed(path: Any) -> Any:
+    kind = compression(path)
+    if not kind:
+        return open(path, "rb")
+    return _opener(kind)(path, "rb")
+
+
+def _opener(kind: str) -> Any:
+    """What opens files that are compressed in this way, as ``open`` does."""
+    if kind == ".gz":
+        import gzip
+
+        return gzip.open
+    if kind == ".bz2":
+        import bz2
+
+        return bz2.open
+    if kind == ".xz":
+        import lzma
+
+        return lzma.open
+    return _open_zstandard
+
+
+def _open_zstandard(path: Any, mode: str) -> Any:
+    try:
+        from compression import zstd  # Python 3.14
+
+        return zstd.open(path, mode)
+    except ImportError:
+        pass
+    try:
+        import zstandard
+    except ImportError:
+        raise FileError(
+            path,
+            "the package zstandard for .zst files: install it with"
+            " pip install 'softmargin[zstd]', or use .gz, .bz2 or .xz",
+        ) from None
+    if mode == "wb":
+        return zstandard.open(path, mode)
+    return io.BytesIO(_zstandard_bytes(path, zstandard))
+
+
+def _zstandard_bytes(path: Any, zstandard: Any) -> bytes:
+    """All of it: zstandard's streams cannot go back to their start."""
+    try:
+        with zstandard.open(path, "rb") as stream:
+            content: bytes = stream.read()
+            return content
+    except zstandard.ZstdError as error:
+        raise FileError(path, "a valid .zst file", found=str(error)) from error
+
+
+def line_blocks(stream: Any, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
+    """The rest of a stream in blocks of about `size` bytes that end with a line (or the stream).
+
+    The first blocks are smaller: a small file shall not pay for a large buffer.  A block is valid
+    until the next one is asked for.
+    """
+    buffer, held = bytearray(min(size, SMALL_BLOCK_BYTES)), 0
+    while True:
+        if held == len(buffer) or len(buffer) < size:
+            buffer = buffer[:held] + bytearray(2 * len(buffer) - held)
+        got = stream.readinto(memoryview(buffer)[held:])
+        if not got:
+            break
+        end = held + got
+        cut = buffer.rfind(b"\n", held, end) + 1
+        if cut:
+            yield memoryview(buffer)[:cut]
+            buffer[: end - cut] = buffer[cut:end]
+        held = end - cut
+    if held:
+        yield memoryview(buffer)[:held]
+
+
+@contextmanager
+def writing(path: Any) -> Iterator[Any]:
+    """A binary stream whose content appears under its name at the end, whole, or not at all.
+
+    `path` is the name of a file, "-" for standard output, or a binary stream.
+    """
+    if path == "-" or hasattr(path, "write"):
+        stream = sys.stdout.buffer if path == "-" else path
+        yield stream
+        stream.flush()
+        return
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # /dev/stdout, a named pipe
+        with open(target, "wb") as stream:
+            yield stream
+        return
+    temporary = _temporary_beside(target)
+    try:
+        with _compressing(temporary, compression(path)) as stream:
+            yield stream
+        _adopt_mode(temporary, target)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _temporary_beside(target: Path) -> Path:
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{target}: the folder {target.parent} does not exist; make it first"
+        ) from None
+    os.close(handle)
+    return Path(name)
+
+
+def _adopt_mode(temporary: Path, target: Path) -> None:
+    """The permissions of the file that is replaced, or those of any new file."""
+    if target.exists():
+        mode = target.stat().st_mode & 0o777
+    else:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    os.chmod(temporary, mode)
+
+
+@contextmanager
+def _compressing(path: Path, kind: str) -> Iterator[Any]:
+    if kind == ".gz":
+        import gzip
+
+        # No name and no time in the header: the same content makes the same file.
+        with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
+            yield stream
+    else:
+        with _opener(kind)(path, "wb") if kind else open(path, "wb") as stream:
+            yield stream
+
+
+def available_processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,280 @@
+"""Linear multi-class machines: Weston-Watkins, Crammer-Singer and one-vs-rest."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from softmargin.descent import Problem, Settings, descend
+from softmargin.io.saving import Saving
+from softmargin.validation import (
+    check_classes_present,
+    class_weights,
+    for_core,
+    sample_weights,
+    unchanged_on_error,
+)
+
+Array = NDArray[np.float64]
+
+
+class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear support vector classification that treats all classes at once.
+
+    Minimises ``1/2 ||W||^2 + C * sum of losses`` over one weight vector per class.  The loss of an
+    example of class y with scores s adds up ``max(0, 1 - s_y + s_c)`` over the other classes c
+    (Weston-Watkins), takes their maximum (Crammer-Singer), or separates each class from the rest
+    by the hinge loss.  The solver is block coordinate descent on the dual with exact sub-problems
+    (Wang and Scott, 2021); it stops on a relative duality gap measured on all examples.
+
+    Parameters
+    ----------
+    multi_class : {"weston_watkins", "crammer_singer", "ovr"}, default="weston_watkins"
+        The loss.  With two classes the first two are the same machine, and equal the binary hinge
+        machine ("ovr") of twice the C.
+    C : float, default=1.0
+        Price of a unit of loss; positive and finite.
+    tol : float, default=1e-3
+        The fit stops when (primal - dual) / primal is no larger.
+    max_iter : int, default=1000
+        Limit on the passes over the data.
+    fit_intercept : bool, default=True
+        Add a constant feature; its weights are regularised like the others.  Without it, the fit
+        solves the problem above exactly as stated.
+    intercept_scaling : float, default=1.0
+        Value of the constant feature.  Larger values regularise the intercept less.
+    class_weight : dict, "balanced" or None, default=None
+        Factor on C for each class.
+    shrinking : bool, default=True
+        Leave out examples, and classes of examples, that seem settled (and check them at the end).
+    precision : {"float64", "float32"}, default="float64"
+        Of the weights during the descent.  "float32" takes the first passes (up to a relative gap
+        of 1e-4) with half the memory traffic; the rest, the result and its certificate are
+        always in float64.
+    warm_start : bool, default=False
+        Start from the dual variables of the last fit, which must have had as many examples and
+        classes.  They are scaled to the new C.
+    random_state : int, RandomState instance or None, default=None
+        For the order of the examples in each pass.
+    n_jobs : int or None, default=None
+        Threads, for ``multi_class="ovr"`` only, which share out the classes; -1 for all
+        processors.  The result depends on the seed and, within `tol`, on the number of threads.
+    verbose : bool or int, default=False
+        Print a line of progress now and then.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), (1, n_features) for two classes
+    intercept_ : ndarray of shape (n_classes,), (1,) for two classes
+    solution_ : Solution
+        The certificate: objectives, gap, largest violation of an optimality condition, stop
+        reason; ``iterations`` counts passes.
+    classes_, class_weight_, n_iter_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from softmargin import LinearSVC
+    >>> X, y = [[0, 2], [0, 3], [2, 0], [3, 0], [-2, -2], [-3, -2]], [0, 0, 1, 1, 2, 2]
+    >>> machine = LinearSVC(random_state=0).fit(X, y)
+    >>> machine.predict([[0, 1], [-1, -1]])
+    array([0, 2])
+    >>> machine.solution_.relative_gap <= 1e-3
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "multi_class": [StrOptions({"weston_watkins", "crammer_singer", "ovr"})],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "shrinking": ["boolean"],
+        "precision": [StrOptions({"float64", "float32"})],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        multi_class: str = "weston_watkins",
+        *,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        shrinking: bool = True,
+        precision: str = "float64",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.multi_class = multi_class
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.shrinking = shrinking
+        self.precision = precision
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit the machine to examples X and their classes y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The examples.  float32 and float64, dense or CSR, are used as they are.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of w counts as w repetitions of the example, zero as its absence.
+
+        Returns
+        -------
+        self : object
+        """
+        with unchanged_on_error(self):
+            problem = self._problem(X, y, sample_weight)
+            result = descend(problem, self._start(problem), self._settings())
+            self.solution_ = result.solution
+            self.n_iter_ = result.solution.iterations
+            self._keep(result.weights)
+            if self.warm_start:
+                self._dual = self._relative(result.dual(), problem)
+            self._warn_unless_converged()
+        return self
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        X, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr", y_numeric=False
+        )
+        X = for_core(X)
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(classes)} class"
+            )
+        weight = sample_weights(sample_weight, len(labels))
+        check_classes_present(classes, np.bincount(codes, weights=weight) > 0)
+        self.class_weight_ = class_weights(self.class_weight, classes, labels)
+        self.classes_ = classes
+        binary = self.multi_class == "ovr" and len(classes) == 2
+        return Problem(
+            X=X,
+            # One column is enough for "the second class against the first".
+            column=(codes - 1 if binary else codes).astype(np.int32),
+            upper=np.ascontiguousarray(float(self.C) * weight * self.class_weight_[codes]),
+            columns=1 if binary else len(classes),
+            machine=self.multi_class,
+            constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+        )
+
+    def _threads(self) -> int:
+        if self.n_jobs in (None, 1):
+            return 1
+        if self.multi_class != "ovr":
+            raise ValueError(
+                f"n_jobs={self.n_jobs} needs multi_class='ovr', whose classes are separate"
+                f" problems; the descent of {self.multi_class!r} is sequential. Use n_jobs=None."
+            )
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _settings(self) -> Settings:
+        return Settings(
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            shrinking=bool(self.shrinking),
+            precision=self.precision,
+            threads=self._threads(),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            report=_print_status if self.verbose else None,
+        )
+
+    def _keep(self, weights: Array) -> None:
+        """Sets the fitted attributes from W, features x classes, without a copy where possible."""
+        if weights.shape[1] == 2:
+            weights = weights[:, 1:] - weights[:, :1]
+        if self.fit_intercept:
+            self.intercept_ = weights[-1] * float(self.intercept_scaling)
+            weights = weights[:-1]
+        else:
+            self.intercept_ = np.zeros(weights.shape[1])
+        self.coef_ = weights.T
+
+    def _start(self, problem: Problem) -> Any:
+        """The dual variables of the last fit, scaled to the new C; None for a cold start."""
+        if not self.warm_start or not hasattr(self, "_dual"):
+            return None
+        starts, column, share, columns, machine = self._dual
+        if (len(starts) - 1, columns, machine) != (
+            len(problem.upper),
+            problem.columns,
+            problem.machine,
+        ):
+            raise ValueError(
+                f"warm_start=True continues a fit of multi_class={machine!r} with"
+                f" {len(starts) - 1} examples and {columns} columns of weights; got"
+                f" multi_class={problem.machine!r} with {len(problem.upper)} examples and"
+                f" {problem.columns}. Set warm_start=False to start afresh."
+            )
+        return starts, column, share * np.repeat(problem.upper, np.diff(starts))
+
+    @staticmethod
+    def _relative(dual: Any, problem: Problem) -> Any:
+        """The dual variables as shares of their C."""
+        starts, column, beta = dual
+        share = beta / np.repeat(problem.upper, np.diff(starts))
+        return starts, column, share, problem.columns, problem.machine
+
+    def _warn_unless_converged(self) -> None:
+        solution = self.solution_
+        if solution.converged:
+            return
+        reason = solution.stop_reason
+        warnings.warn(
+            f"{reason.cause.format(max_iter=self.max_iter)}  {reason.remedy}"
+            f" The relative duality gap is {solution.relative_gap:.3g} (tol={self.tol:.3g}).",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def _print_status(status: Any, seconds: float) -> None:
+    print(
+        f"[softmargin] {seconds:8.1f} s  {status.passes:6d} passes  {status.visits:9d} visits"
+        f"  estimated relative gap {status.estimated_gap:.3e}  dual {status.dual:.9g}"
+        f"  non-zero {status.entries}",
+        flush=True,
+    )

@@ -1,0 +1,95 @@
+"""Checks of input that all estimators share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array, compute_class_weight
+
+Array = NDArray[np.float64]
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """A fit that fails leaves the estimator as it was."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+LARGEST_INDEX = 2**31 - 1
+
+
+def for_core(X: Any) -> Any:
+    """Rows contiguous in memory; CSR valid and without repeated indices."""
+    if max(X.shape) > LARGEST_INDEX:
+        raise ValueError(
+            f"X has the shape {X.shape}; at most {LARGEST_INDEX} rows and columns are supported."
+            " Use fewer features (FeatureHasher, TruncatedSVD) or fewer rows."
+        )
+    if not sp.issparse(X):
+        return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(
+            f"X is not a valid CSR matrix: {error}. Build it again from valid indices."
+        ) from None
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def sample_weights(sample_weight: Any, count: int) -> Array:
+    """One weight per example; an example of weight zero (or less) is absent."""
+    if sample_weight is None:
+        return np.ones(count)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(count, sample_weight)
+    weight: Array = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weight.shape != (count,):
+        raise ValueError(
+            f"sample_weight has the shape {weight.shape}; it must have the shape ({count},),"
+            " one weight for each sample."
+        )
+    if not (weight > 0).any():
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return np.maximum(weight, 0.0)
+
+
+def class_weights(class_weight: Any, classes: Any, labels: Any) -> Array:
+    """One positive factor on C per class."""
+    weights: Array = compute_class_weight(class_weight, classes=classes, y=labels)
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(
+            f"class_weight={class_weight!r} gives the weights {weights.tolist()};"
+            " every weight must be positive and finite."
+        )
+    return weights
+
+
+def check_classes_present(classes: Any, present: Any) -> None:
+    """Refuses classes whose examples all have zero weight; `present` tells them by position."""
+    absent = np.flatnonzero(~np.asarray(present, dtype=bool))
+    if len(absent) == 0:
+        return
+    raise ValueError(
+        "Invalid input - all samples with positive weights belong to the same class."
+        " Give a sample of another class a positive weight."
+        if len(absent) == len(classes) - 1
+        else f"All samples of class {np.asarray(classes).tolist()[absent[0]]!r} have zero weight;"
+        " remove the class or give one of its samples a positive weight."
+    )

@@ -1,0 +1,47 @@
+"""LIBSVM's own library (the package libsvm-official), to train, save, load and predict with."""
+
+import ctypes
+
+import numpy as np
+
+KINDS = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
+KERNELS = {"linear": 0, "poly": 1, "rbf": 2, "sigmoid": 3, "precomputed": 4}
+
+
+def rows_of(X, precomputed=False):
+    """Rows as LIBSVM takes them; with a precomputed kernel, their serial numbers first."""
+    if precomputed:
+        return [{0: i + 1, **dict(enumerate(map(float, row), 1))} for i, row in enumerate(X)]
+    return [{j: float(v) for j, v in enumerate(row, 1) if v != 0} for row in X]
+
+
+def train(path, kind, kernel, X, y, options):
+    from libsvm.svmutil import svm_parameter, svm_problem, svm_save_model, svm_train
+
+    precomputed = kernel == "precomputed"
+    problem = svm_problem([float(v) for v in y], rows_of(X, precomputed), isKernel=precomputed)
+    text = f"-q -s {KINDS[kind]} -t {KERNELS[kernel]} {options}"
+    model = svm_train(problem, svm_parameter(text))
+    svm_save_model(str(path), model)
+
+
+def predict(path, X):
+    """Labels and decision values (one per pair of classes) of the model in a file.
+
+    The library itself is called: the wrapper's svm_predict gives nu-SVC room for one decision
+    value, whatever the number of classes.
+    """
+    from libsvm.svm import gen_svm_nodearray, libsvm
+    from libsvm.svmutil import svm_load_model
+
+    model = svm_load_model(str(path))
+    precomputed = model.param.kernel_type == KERNELS["precomputed"]
+    classes = model.get_nr_class()
+    pairs = max(classes * (classes - 1) // 2, 1)
+    room = (ctypes.c_double * pairs)()
+    labels, values = [], []
+    for row in rows_of(X, precomputed):
+        nodes, _ = gen_svm_nodearray(row, isKernel=precomputed)
+        labels.append(libsvm.svm_predict_values(model, nodes, room))
+        values.append(list(room))
+    return np.array(labels), np.array(values)

@@ -1,0 +1,407 @@
+"""The sub-commands as a user meets them: LIBSVM's options, exit codes, what goes where."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import softmargin
+from softmargin import cli
+from softmargin.cli.machine_options import WORKING_SETS
+from softmargin.cli.progress import Progress
+from softmargin.io import read_data, write_data
+from softmargin.io.models import read_any_model
+from softmargin.working_sets import BY_NAME
+
+COMMAND = [sys.executable, "-m", "softmargin"]
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """A folder with data for two and three classes, for regression, and kernel values."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4)).round(3)
+    two = np.where(X @ [1, 2, -1, 0] + 0.2 * rng.standard_normal(80) > 0, 1, -1)
+    write_data("two", X, two)
+    write_data("three", X, 2 * np.argmax(X[:, :3], axis=1) + 1)
+    write_data("numbers", X, X @ [1, 2, -1, 0])
+    write_data("two.csv", X, np.where(two > 0, "yes", "no"))
+    K = X @ X.T
+    rows = [
+        f"{c} 0:{i + 1} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row.tolist()))
+        for i, (c, row) in enumerate(zip(two, K, strict=True))
+    ]
+    (tmp_path / "kernel").write_text("\n".join(rows) + "\n")
+    return X, two
+
+
+def run(*args):
+    return cli.main([str(arg) for arg in args])
+
+
+LIBSVM_OPTIONS = {
+    "-s 0": ("SVC", {}),
+    "-s 1 -n 0.3": ("NuSVC", {"nu": 0.3}),
+    "-s 2 -n 0.3": ("OneClassSVM", {"nu": 0.3}),
+    "-s 3 -p 0.2 -c 5": ("SVR", {"epsilon": 0.2, "C": 5.0}),
+    "-s 4 -n 0.3 -c 5": ("NuSVR", {"nu": 0.3, "C": 5.0}),
+    "-t 0": ("SVC", {"kernel": "linear"}),
+    "-t 1 -d 2 -g 0.5 -r 1": ("SVC", {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}),
+    "-t 2 -g 0.5": ("SVC", {"kernel": "rbf", "gamma": 0.5}),
+    "-t 3 -g 0.1 -r -0.5": ("SVC", {"kernel": "sigmoid", "gamma": 0.1, "coef0": -0.5}),
+    "-c 3 -w1 2 -w-1 0.5": ("SVC", {"C": 3.0, "class_weight": {1: 2.0, -1: 0.5}}),
+    "-e 0.01 -m 50 -h 0": ("SVC", {"tol": 0.01, "cache_size": 50.0, "shrinking": False}),
+    "--working-set hybrid-maximum-gain --precision float64 --threads 2": (
+        "SVC",
+        {"working_set": "hybrid-maximum-gain", "precision": "float64", "n_jobs": 2},
+    ),
+    "--formulation nu-svr --kernel linear --nu 0.4": ("NuSVR", {"kernel": "linear", "nu": 0.4}),
+}
+
+
+@pytest.mark.parametrize("options", LIBSVM_OPTIONS)
+def test_options_mean_what_they_mean_in_libsvm(options, files, capsys):
+    X, two = files
+    kind, params = LIBSVM_OPTIONS[options]
+    assert run("train", *options.split(), "two", "m.softmargin") == 0
+    assert "The optimality conditions hold" in capsys.readouterr().out
+    machine = softmargin.load("m.softmargin")
+    assert type(machine).__name__ == kind
+    found = machine.get_params()
+    assert {name: found[name] for name in params} == params
+    expected = getattr(softmargin, kind)(**{"gamma": "auto", **params}).fit(sp.csr_matrix(X), two)
+    assert machine.solution_.dual_objective == pytest.approx(
+        expected.solution_.dual_objective, rel=1e-12
+    )
+
+
+def test_train_writes_libsvms_format_by_default_and_predict_reads_it(files, capsys):
+    X, two = files
+    assert run("train", "-q", "two") == 0
+    assert capsys.readouterr().out == ""
+    assert Path("two.model").read_text().startswith("svm_type c_svc\nkernel_type rbf\ngamma 0.25\n")
+    assert run("predict", "two", "two.model", "out") == 0
+    predicted = np.loadtxt("out")
+    np.testing.assert_array_equal(predicted, softmargin.SVC(gamma="auto").fit(X, two).predict(X))
+    right = (predicted == two).sum()
+    line = f"Accuracy = {100 * right / 80:g}% ({right}/80) (classification)\n"
+    assert capsys.readouterr().out == line
+    assert Path("out").read_text().split("\n")[0] in ("1", "-1")
+
+
+def test_predictions_without_a_file_are_all_of_standard_output(capsys):
+    run("train", "-q", "two")
+    assert run("predict", "two", "two.model") == 0
+    captured = capsys.readouterr()
+    assert set(captured.out.split()) == {"1", "-1"}
+    assert captured.err.startswith("Accuracy = ")
+    assert run("predict", "-q", "--decision-values", "three", "two.model") == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    labels, values = zip(*(line.split() for line in captured.out.splitlines()), strict=True)
+    assert all((float(v) >= 0) == (label == "1") for label, v in zip(labels, values, strict=True))
+
+
+def test_regression_prints_libsvms_lines(capsys):
+    run("train", "-q", "-s", "3", "-t", "0", "-c", "10", "numbers", "m")
+    assert run("predict", "numbers", "m", "out") == 0
+    error, correlation = capsys.readouterr().out.splitlines()
+    y, predicted = read_data("numbers").y, np.loadtxt("out")
+    assert error == f"Mean squared error = {np.mean((y - predicted) ** 2):g} (regression)"
+    expected = np.corrcoef(y, predicted)[0, 1] ** 2
+    assert correlation == f"Squared correlation coefficient = {expected:g} (regression)"
+
+
+@pytest.mark.parametrize("options", ["", "-s 1 -n 0.2", "-s 2", "-t 4"])
+def test_cross_validation_ends_with_svm_trains_line(options, capsys):
+    data = "kernel" if "-t 4" in options else "two"
+    assert run("train", "-v", "5", *options.split(), data) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(r"Cross Validation Accuracy = \d+(\.\d+)?%", last)
+    assert not os.path.exists(f"{data}.model")
+
+
+def test_cross_validation_is_what_scikit_learn_computes(files, capsys):
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    X, two = files
+    folds = StratifiedKFold(4, shuffle=True, random_state=7)
+    expected = cross_val_predict(softmargin.SVC(gamma="auto"), X, two, cv=folds)
+    assert run("train", "-v", "4", "--seed", "7", "--json", "two") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["correct"] == (expected == two).sum()
+
+
+def test_regression_cross_validation(capsys):
+    assert run("train", "-v", "3", "-s", "3", "numbers") == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("Cross Validation Mean squared error = ")
+    assert second.startswith("Cross Validation Squared correlation coefficient = ")
+
+
+def test_precomputed_kernels_as_libsvm_has_them(files, capsys):
+    X, two = files
+    run("train", "-q", "-t", "4", "kernel", "m.model")
+    run("train", "-q", "-t", "0", "two", "linear.model")
+    for data, model in (("kernel", "m.model"), ("two", "linear.model")):
+        assert run("predict", data, model, f"{model}.out") == 0
+    assert Path("m.model.out").read_text() == Path("linear.model.out").read_text()
+    # Every second row of the same kernel: serial numbers still name its columns.
+    lines = Path("kernel").read_text().splitlines()
+    Path("half").write_text("\n".join(lines[::2]))
+    run("train", "-q", "-t", "4", "half", "half.softmargin")
+    record = read_any_model("half.softmargin")
+    assert (record.attributes["support_"] % 2 == 0).all()
+    expected = softmargin.SVC(kernel="linear").fit(X[::2], two[::2]).decision_function(X)
+    _, values = record.predict(X @ X.T)
+    np.testing.assert_allclose(values, expected, atol=2e-3)
+    assert run("train", "-t", "4", "two") == cli.BAD_INPUT
+    assert "expected 0:serial first" in capsys.readouterr().err
+
+
+def test_names_as_classes(capsys):
+    assert run("train", "-q", "two.csv", "m.softmargin") == 0
+    assert run("predict", "two.csv", "m.softmargin", "out") == 0
+    assert set(Path("out").read_text().split()) == {"yes", "no"}
+    assert "Accuracy = " in capsys.readouterr().out
+    assert run("train", "-q", "two.csv", "m.model") == cli.BAD_INPUT
+    assert "integers as classes" in capsys.readouterr().err
+
+
+def test_json(capsys):
+    assert run("train", "--json", "three", "m.softmargin") == 0
+    trained = json.loads(capsys.readouterr().out)
+    assert run("info", "--json", "m.softmargin") == 0
+    info = json.loads(capsys.readouterr().out)
+    assert info["certificate"] == trained["certificate"]
+    assert info["certificate"]["converged"]
+    assert info["classes"] == [1, 3, 5]
+    assert sum(info["support_vectors_by_class"]) == info["support_vectors"]
+    assert run("predict", "--json", "three", "m.softmargin") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["predictions"]) == result["total"] == 80
+    assert run("check", "--json", "three") == 0
+    assert json.loads(capsys.readouterr().out)["data"]["rows"] == 80
+
+
+def test_info_of_both_formats(capsys):
+    run("train", "-q", "three", "m.softmargin")
+    run("convert", "m.softmargin", "m.model")
+    assert "m.model: format libsvm" in capsys.readouterr().out
+    run("info", "m.softmargin")
+    certified = capsys.readouterr().out
+    assert "gap " in certified
+    assert "3 pairs of classes" in certified
+    run("info", "m.model")
+    plain = capsys.readouterr().out
+    assert "certificate none" in plain
+    assert plain.splitlines()[2:4] == certified.splitlines()[2:4]
+
+
+def test_scale_as_svm_scale(capsys):
+    assert run("scale", "-s", "range", "two") == 0
+    scaled = capsys.readouterr().out
+    Path("scaled").write_text(scaled)
+    values = read_data("scaled").X.toarray()
+    assert values.min() == -1
+    assert values.max() == 1
+    assert run("scale", "-r", "range", "two") == 0
+    assert capsys.readouterr().out == scaled
+    assert run("scale", "-l", "0", "-u", "2", "-y", "0", "1", "-o", "out.csv", "numbers") == 0
+    data = read_data("out.csv")
+    assert (data.X.min(), data.X.max(), data.y.min(), data.y.max()) == (0, 2, 0, 1)
+    Path("more").write_text("1 1:1 9:2\n")
+    assert run("scale", "-r", "range", "more") == 0
+    assert "left out: features that range does not know" in capsys.readouterr().err
+    assert run("scale", "-l", "1", "-u", "0", "two") == cli.BAD_INPUT
+
+
+def test_check_says_what_is_in_a_file(capsys):
+    assert run("check", "three") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^rows +80$", out, re.MULTILINE)
+    assert re.search(r"^labels +1\.0 \(\d+\), 3\.0 \(\d+\), 5\.0 \(\d+\)$", out, re.MULTILINE)
+    Path("broken.csv").write_text("a,label\nx,1\n")
+    assert run("check", "broken.csv") == cli.BAD_INPUT
+    assert "broken.csv, line 2, column 1: found 'x'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", ["0", "1", "stratified", "random"])
+def test_subset(method, capsys):
+    assert run("subset", "-s", method, "three", "30", "some", "rest") == 0
+    some, rest = Path("some").read_text().splitlines(), Path("rest").read_text().splitlines()
+    assert len(some) == 30
+    assert sorted(some + rest) == sorted(Path("three").read_text().splitlines())
+    if method in ("0", "stratified"):
+        whole = np.unique(read_data("three").y, return_counts=True)[1]
+        part = np.unique(read_data("some").y, return_counts=True)[1]
+        assert np.abs(part - whole * 30 / 80).max() < 1
+    assert run("subset", "three", "81") == cli.BAD_INPUT
+    assert "size 81 must be from 1 to 80" in capsys.readouterr().err
+
+
+def test_convert_data(capsys):
+    assert run("convert", "two", "two.npz") == 0
+    assert run("convert", "two.npz", "again") == 0
+    assert Path("again").read_text() == Path("two").read_text()
+    assert run("convert", "--format", "libsvm", "two", "x") == cli.BAD_INPUT
+    assert "--format is for models" in capsys.readouterr().err
+
+
+def test_easy(capsys):
+    run("subset", "three", "60", "train", "test")
+    options = ("--log2c", "-1,3,2", "--log2g=1,-5,-2")
+    assert run("easy", *options, "train", "test") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"best +C=[\d.]+, gamma=[\d.]+: cross-validation accuracy [\d.]+%", out)
+    accuracy = re.search(r"Accuracy = .*", out).group()
+    assert run("predict", "test.scale", "train.model", "again") == 0
+    assert accuracy == capsys.readouterr().out.strip()
+    assert Path("again").read_text() == Path("test.predict").read_text()
+    assert run("scale", "-r", "train.range", "-o", "test.again", "test") == 0
+    assert Path("test.again").read_text() == Path("test.scale").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("train nothing", "No such file or directory: 'nothing'"),
+        ("train two no/such/folder.model", "the folder .* does not exist; make it first"),
+        ("train -g -1 two", "'gamma' parameter of SVC must be"),
+        ("train -s 1 -n 0.99 three", "nu"),
+        ("train -v 1 two", "2 folds or more, not 1"),
+        ("train -w5 2 two", "class weight for '5', but the classes are -1, 1"),
+        ("train -s 3 -w1 2 numbers", "class weights are for c-svc"),
+        ("train -s 3 two.csv", "epsilon-svr needs numbers as targets"),
+        ("train empty", "empty: there are no rows"),
+        ("train one-class-only", "classes has to be greater than one"),
+        ("predict two missing.model", "No such file or directory: 'missing.model'"),
+        ("predict -b 1 two two.model", "-b 1 is not supported"),
+        ("predict wide m.softmargin", "wide has 9 features, but m.softmargin was trained on 4"),
+        ("predict narrow.csv m.softmargin", "narrow.csv has 2 features, but .* trained on 4"),
+        ("check --limit 0 two", "--limit 0 must be 1 or more"),
+        ("train --target y two", "names a column of a .csv"),
+    ],
+)
+def test_bad_input_is_said_in_one_line(command, message, capsys):
+    Path("empty").touch()
+    Path("one-class-only").write_text("1 1:1\n1 1:2\n")
+    Path("wide").write_text("1 9:1\n")
+    Path("narrow.csv").write_text("a,b,label\n1,2,1\n")
+    run("train", "-q", "two", "m.softmargin")
+    capsys.readouterr()
+    assert run(*command.split()) == cli.BAD_INPUT
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"softmargin {command.split()[0]}: error: ")
+    assert captured.err.count("\n") == 1
+    assert re.search(message, captured.err)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train",
+        "train -s 7 two",
+        "train -t rfb two",
+        "train -h 2 two",
+        "train -g x two",
+        "train --class-weight 1 two",
+        "nonsense",
+        "easy --log2c 1,2 two",
+        "easy --log2c 1,5,-1 two",
+    ],
+)
+def test_wrong_usage(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(*command.split())
+    assert caught.value.code == cli.USAGE
+    assert capsys.readouterr().err.startswith("usage: ")
+
+
+@pytest.mark.parametrize("command", cli.SUBCOMMANDS)
+def test_help_has_examples(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(command, "--help")
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert "exit codes: 0 success, 1 bad input" in out
+    assert "examples:" in out or command == "demo"
+
+
+def test_standard_input_and_notes():
+    text = b"1 qid:1 1:1\n-1 qid:1 1:-1\n"
+    done = subprocess.run(
+        [*COMMAND, "train", "-", "m.model"], input=text, capture_output=True, check=True
+    )
+    assert b"note: -: 2 qid fields were passed over" in done.stderr
+    done = subprocess.run(
+        [*COMMAND, "predict", "-q", "-", "m.model"],
+        input=b"0 1:5\n",
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == b"1\n"
+
+
+def slow_data():
+    """Labels at random and a huge C: no solver is done with this in a moment."""
+    rng = np.random.default_rng(0)
+    write_data("slow", rng.standard_normal((3000, 3)), rng.integers(0, 2, 3000))
+    return ["train", "-c", "1e7", "-g", "1", "-e", "1e-9", "slow", "m.softmargin"]
+
+
+def test_the_rules_are_all_of_the_solvers():
+    assert set(WORKING_SETS) == {"auto", *BY_NAME}
+
+
+def test_time_limit(capsys):
+    assert run(*slow_data(), "--time-limit", "0.3") == 0
+    captured = capsys.readouterr()
+    assert "note: The time limit was reached." in captured.err
+    assert softmargin.load("m.softmargin").solution_.stop_reason.name == "TIME_LIMIT"
+
+
+@pytest.mark.parametrize("save", [False, True])
+def test_interrupt(save, monkeypatch, capsys):
+    """Ctrl-C in the middle of a fit."""
+    monkeypatch.setattr(Progress, "show", lambda *_: signal.raise_signal(signal.SIGINT))
+    options = ["--save-on-interrupt"] if save else []
+    assert run(*slow_data(), *options) == cli.INTERRUPTED
+    assert os.path.exists("m.softmargin") is save
+    if save:
+        solution = softmargin.load("m.softmargin").solution_
+        assert solution.stop_reason.name == "INTERRUPTED"
+        assert solution.kkt_violation > 1e-9
+    else:
+        assert capsys.readouterr().err.endswith("softmargin train: interrupted\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no head on Windows")
+def test_a_reader_that_leaves_is_no_error():
+    command = f"{sys.executable} -m softmargin scale two | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, check=True)
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion(shell, capsys):
+    assert run("completion", shell) == 0
+    script = capsys.readouterr().out
+    for word in ("--cross-validate", "--time-limit", "easy", "--decision-values"):
+        assert word in script
+    if shell == "bash" and os.path.exists("/bin/bash"):
+        test = (
+            script + "\nCOMP_WORDS=(softmargin train --cross); COMP_CWORD=2; _softmargin\n"
+            'echo "${COMPREPLY[@]}"'
+        )
+        done = subprocess.run(["/bin/bash", "-c", test], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["--cross-validate"]
