@@ -366,7 +366,7 @@ def test_the_rules_are_all_of_the_solvers():
 def test_time_limit(capsys):
     assert run(*slow_data(), "--time-limit", "0.3") == 0
     captured = capsys.readouterr()
-    assert "note: The time limit was reached." in captured.err
+    assert "note: The fit was stopped by its time limit." in captured.err
     assert softmargin.load("m.softmargin").solution_.stop_reason.name == "TIME_LIMIT"
 
 

@@ -23,7 +23,9 @@ import softmargin
 CLASSIFIERS, REGRESSORS = ["SVC", "NuSVC"], ["SVR", "NuSVR"]
 MACHINES = [*CLASSIFIERS, *REGRESSORS, "OneClassSVM"]
 KNOWN_FAILURES = {
-    # Weights of 1000 and 0.0001 leave no feasible nu above 2e-7: the fit is refused, as it should.
+    # Weights of 1000 and 0.0001 leave no feasible nu above 2e-7. At that nu the light class is all
+    # margin errors and the boundary not unique: fewer samples than the check wants get the heavy
+    # class. (scikit-learn's own NuSVC is excused from this check: it ignores class_weight.)
     "NuSVC": ["check_class_weight_classifiers"],
 }
 
@@ -97,7 +99,8 @@ def test_parameters_are_those_of_scikit_learn(name):
     ours = getattr(softmargin, name)().get_params()
     theirs = getattr(sklearn.svm, name)().get_params()
     theirs.pop("probability", None)
-    for own in ("n_jobs", "precision", "working_set"):
+    watching = ("callbacks", "checkpoint", "on_interrupt", "time_limit", "warm_start")
+    for own in ("n_jobs", "precision", "working_set", *watching):
         ours.pop(own)
     assert list(ours) == list(theirs)
     ours["cache_size"], theirs["cache_size"] = "auto", "auto"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin import multiclass
+from softmargin.checkpoint import Checkpoint
 from softmargin.formulations import (
     CSupportVectorClassification,
     Formulation,
@@ -27,6 +29,7 @@ from softmargin.validation import (
     sample_weights,
     unchanged_on_error,
 )
+from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
 
 
@@ -97,7 +100,9 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             check_classes_present(self.classes_, present)
         self._check_problems(problems, self.classes_.tolist())
         check_classes_present(self.classes_, present)
-        models = self._solve(X, sample_weight, list(problems.values()))
+        labels = self.classes_.tolist()
+        names = [(labels[i], labels[j]) for i, j in problems]
+        models = self._solve(X, sample_weight, list(problems.values()), names)
         coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
         support, n_support, dual_coef = multiclass.layout(members, coefficients)
         sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
@@ -181,7 +186,7 @@ class SVC(Classifier):
     class_weight : dict, "balanced" or None, default=None
         Factor on C for each class.
     verbose : bool or int, default=False
-        Print a line of progress now and then.
+        1: a live line of progress on standard error.  2: lines through ``logging``.
     max_iter : int, default=-1
         Limit on the solver's iterations (per pair of classes), -1 for none.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -198,11 +203,29 @@ class SVC(Classifier):
         problems, float32 for large ones, and goes on in float64 where float32 cannot reach tol.
     n_jobs : int or None, default=None
         Number of threads. None obeys OMP_NUM_THREADS and threadpoolctl, -1 takes all processors.
+    time_limit : float or None, default=None
+        Seconds after which the fit, with all its pairs of classes, stops with the model as it is.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: raise KeyboardInterrupt and leave the machine as it was, or stop the fit
+        with the model as it is.
+    callbacks : list of callables or None, default=None
+        Each gets a :class:`softmargin.watching.Status` some 20 times a second; it stops the fit by
+        returning True (or a StopReason), or by ``status.stop()``.  Pairs of classes that are solved
+        side by side call it from their threads, one at a time.
+    warm_start : bool, default=False
+        Start from the last fit's solution, matched by the position of the rows in X (and by class),
+        whatever has changed since.
+    checkpoint : str, path, softmargin.checkpoint.Checkpoint or None, default=None
+        A file that holds the state of the fit, written every minute, from which a fit of the same
+        data with the same parameters goes on.  It is removed when the fit has reached its end.
 
     Attributes
     ----------
     solution_ : Solution
         The certificate: objectives, duality gap, KKT violation, iterations, stop reason, ...
+    history_ : structured ndarray
+        The course of the fit in at most 1000 rows: seconds, problem (pair of classes), iterations,
+        violation, objective, gap (where known, else NaN), active.
     support_, support_vectors_, n_support_ : indices, examples and number per class of the support
         vectors, class by class.
     dual_coef_ : of shape (n_classes - 1, n_SV)
@@ -248,6 +271,11 @@ class SVC(Classifier):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -266,6 +294,11 @@ class SVC(Classifier):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
         return CSupportVectorClassification(y, self.C * weight * class_factor)
@@ -317,6 +350,11 @@ class NuSVC(Classifier):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -335,6 +373,11 @@ class NuSVC(Classifier):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
         return NuSupportVectorClassification(

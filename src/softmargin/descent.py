@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from softmargin import _core
 from softmargin.solution import Solution, StopReason
-from softmargin.training import Watcher, current_watcher
+from softmargin.watching import Watcher, current_watcher
 
 SLICE_SECONDS = 0.05
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress

@@ -48,6 +48,8 @@ class Model:
     intercept: float
     primal_objective: float
     dual_objective: float
+    fault: str | None = None
+    """Why the optimum, if this is it, is of no use."""
 
 
 class Formulation(Protocol):
@@ -134,16 +136,20 @@ class NuSupportVectorClassification:
         )
         # -gradient is b - rho at the free variables of the positive class, b + rho at the others'.
         b, rho = 0.5 * (upper + lower), 0.5 * (lower - upper)
+        fault, scale = None, rho
         if not rho > 0:
-            raise ValueError(
+            fault = (
                 f"nu={self.nu} gives a margin of rho={rho:.3g}: the two classes cannot be told"
                 " apart at this nu. Increase nu, or choose a kernel that separates them better."
             )
+            # Short of the optimum it may still become positive; until then there is no margin to
+            # scale to.
+            rho, scale = 0.0, 1.0
         coef = beta[0] + beta[1]
         quadratic = 0.5 * dot(coef, gradient)
         slack = np.maximum(0.0, rho - self.y * (gradient + b))
         primal = quadratic - 2 * self.total * rho + dot(self.weight, slack)
-        return Model(coef / rho, b / rho, primal, -quadratic)
+        return Model(coef / scale, b / scale, primal, -quadratic, fault)
 
 
 @dataclass(frozen=True)

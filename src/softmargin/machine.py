@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,20 +25,40 @@ from sklearn.utils.validation import (
 )
 
 from softmargin import planning
+from softmargin import sklearn_callbacks as skl
+from softmargin.checkpoint import Answer, Checkpoint, Recorder, identity
 from softmargin.formulations import Formulation, Model
+from softmargin.history import History
 from softmargin.io.saving import Saving
 from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
+from softmargin.progress import shown
 from softmargin.solution import Solution
-from softmargin.training import Settings, run_all, train
+from softmargin.training import Point, Settings, run_all, train
 from softmargin.validation import for_core
+from softmargin.warm_start import Kept
+from softmargin.watching import Status, Watch
 from softmargin.working_sets import BY_NAME, WorkingSet
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 
-class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
+WITHOUT_EFFECT = (
+    "cache_size",
+    "callbacks",
+    "checkpoint",
+    "max_iter",
+    "n_jobs",
+    "on_interrupt",
+    "time_limit",
+    "verbose",
+    "warm_start",
+)
+"""Parameters that do not change the problem: a fit may go on from a checkpoint with others."""
+
+
+class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the kernel machines; a subclass states its problems and what it predicts."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -59,6 +81,11 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
         "working_set": [StrOptions({"auto", *BY_NAME}), WorkingSet],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "n_jobs": [None, Integral],
+        "time_limit": [None, Interval(Real, 0.0, None, closed="left")],
+        "on_interrupt": [StrOptions({"raise", "keep"})],
+        "callbacks": [None, list, tuple],
+        "warm_start": ["boolean"],
+        "checkpoint": [None, str, PathLike, Checkpoint],
     }
 
     kernel: str | Callable[[Any, Any], Any]
@@ -73,6 +100,11 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
     working_set: str | WorkingSet
     precision: str
     n_jobs: int | None
+    time_limit: float | None
+    on_interrupt: str
+    callbacks: Sequence[Callable[[Status], Any]] | None
+    warm_start: bool
+    checkpoint: str | PathLike[str] | Checkpoint | None
 
     dual_coef_: Any  # dense or CSR, as X was
     support_vectors_: Any
@@ -134,11 +166,48 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
         return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
 
     def _solve(
-        self, X: Any, weight: Array, problems: list[tuple[Indices, Formulation]]
+        self,
+        X: Any,
+        weight: Array,
+        problems: list[tuple[Indices, Formulation]],
+        names: list[Any] | None = None,
     ) -> list[Model]:
         """Solves the problems, each on the examples given by its indices, and keeps their
-        certificates in ``solution_``; `weight` is the weight of each example of X."""
+        certificates in ``solution_``; `weight` is the weight of each example of X, and `names` tell
+        the problems of one fit, and of the next, apart."""
+        names = names or [None]
         kernel = self._make_kernel(X, weight)
+        history, recorder, tasks = History(), self._recorder(X, problems), skl.tasks(self, X)
+        with shown(self.verbose, type(self).__name__) as observers:
+            observers += [history, *([tasks] if tasks else []), *(self.callbacks or [])]
+            watch = Watch(
+                len(problems), float(self.tol), time_limit=self.time_limit, observers=observers
+            )
+            with watch.interruptible(self.on_interrupt == "keep"):
+                starts = self._starts(names, problems, recorder)
+                answers = self._train(kernel, X, problems, starts, watch, recorder)
+        if tasks:
+            tasks.end()
+        solutions = [solution for _, solution, _ in answers]
+        self.solution_ = Solution.combine(solutions)
+        self.history_ = history.array()
+        self.fit_status_ = int(not self.solution_.converged)
+        self._n_iter = np.array([solution.iterations for solution in solutions])
+        self._kept = {
+            name: Kept.of(ids, point.beta, problem.dual())
+            for name, (ids, problem), (_, _, point) in zip(names, problems, answers, strict=True)
+        }
+        return [model for model, _, _ in answers]
+
+    def _train(
+        self,
+        kernel: Kernel,
+        X: Any,
+        problems: list[tuple[Indices, Formulation]],
+        starts: dict[int, Point],
+        watch: Watch,
+        recorder: Recorder | None,
+    ) -> list[Answer]:
         threads = planning.threads(self.n_jobs)
         together = planning.problems_at_once(len(problems), threads, callable(self.kernel))
         settings = Settings(
@@ -147,20 +216,58 @@ class KernelMachine(Saving, BaseEstimator):  # type: ignore[misc]
             cache_bytes=cache_bytes(self.cache_size) // together,
             threads=threads // together,
             max_iter=int(self.max_iter),
-            report=_print_status if self.verbose else None,
+            watch=watch,
+            save=recorder.note if recorder else None,
         )
         sources = kernel.training(X)
 
-        def solve(ids: Indices, problem: Formulation) -> tuple[Model, Solution]:
+        def solve(number: int) -> Answer:
+            ids, problem = problems[number]
+            if recorder and number in recorder.answers:
+                watch.done(number, recorder.answers[number][1], active=len(ids))
+                return recorder.answers[number]
             plan = planning.plan(self.working_set, self.precision, len(ids), kernel)
-            return train(problem, lambda precision: sources(precision, ids), plan, settings)
+            start = starts.get(number)
+            if start and not start.precision:
+                start = replace(start, precision=plan.precision)
+            answer = train(
+                problem, lambda precision: sources(precision, ids), plan, settings, number, start
+            )
+            if recorder:
+                recorder.done(number, answer)
+            return answer
 
-        solved = run_all([partial(solve, *problem) for problem in problems], together, settings)
-        solutions = [solution for _, solution in solved]
-        self.solution_ = Solution.combine(solutions)
-        self.fit_status_ = int(not self.solution_.converged)
-        self._n_iter = np.array([solution.iterations for solution in solutions])
-        return [model for model, _ in solved]
+        answers = run_all([partial(solve, i) for i in range(len(problems))], together, watch)
+        if recorder:
+            recorder.close()
+        return answers
+
+    def _starts(
+        self,
+        names: list[Any],
+        problems: list[tuple[Indices, Formulation]],
+        recorder: Recorder | None,
+    ) -> dict[int, Point]:
+        """Where problems go on from: a checkpoint, or the last fit."""
+        starts = dict(recorder.points) if recorder else {}
+        kept = self._kept if self.warm_start and hasattr(self, "_kept") else {}
+        for number, (name, (ids, problem)) in enumerate(zip(names, problems, strict=True)):
+            if number not in starts and name in kept:
+                starts[number] = Point(kept[name].start(ids, problem.dual()), precision="")
+        return starts
+
+    def _recorder(self, X: Any, problems: list[tuple[Indices, Formulation]]) -> Recorder | None:
+        if self.checkpoint is None:
+            return None
+        checkpoint = self.checkpoint
+        if not isinstance(checkpoint, Checkpoint):
+            checkpoint = Checkpoint(checkpoint)
+        parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in WITHOUT_EFFECT
+        }
+        return Recorder(checkpoint, identity(parameters, X, problems))
 
     def _warn_unless_converged(self) -> None:
         """To be called by ``fit`` itself, so that the warning points to the caller of ``fit``."""
@@ -331,12 +438,3 @@ def _moment(values: Any, weight: Array, shift: float, power: int) -> float:
         block = values[start : start + rows].astype(np.float64) - shift
         total += float(weight[start : start + rows] @ (block**power).sum(axis=1))
     return total
-
-
-def _print_status(status: Any, seconds: float) -> None:
-    print(
-        f"[softmargin] {seconds:8.1f} s  {status.iterations:9d} iterations"
-        f"  violation {status.violation:.3e}  objective {status.objective:.9g}"
-        f"  active {status.active}  kernel rows {status.kernel_rows}",
-        flush=True,
-    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils.validation import _num_samples
 
+from softmargin.checkpoint import Checkpoint
 from softmargin.formulations import OneClass
 from softmargin.machine import Array, KernelMachine
 from softmargin.validation import sample_weights, unchanged_on_error
+from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
 
 
@@ -61,6 +64,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -75,6 +83,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:

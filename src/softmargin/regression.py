@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils._param_validation import Interval
 
+from softmargin.checkpoint import Checkpoint
 from softmargin.formulations import (
     EpsilonSupportVectorRegression,
     Formulation,
@@ -19,6 +21,7 @@ from softmargin.formulations import (
 )
 from softmargin.machine import Array, KernelMachine
 from softmargin.validation import sample_weights, unchanged_on_error
+from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
 
 
@@ -116,6 +119,11 @@ class SVR(Regressor):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -131,6 +139,11 @@ class SVR(Regressor):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return EpsilonSupportVectorRegression(z, self.C * weight, self.epsilon)
@@ -175,6 +188,11 @@ class NuSVR(Regressor):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -190,6 +208,11 @@ class NuSVR(Regressor):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return NuSupportVectorRegression(z, self.C * weight, self.nu)

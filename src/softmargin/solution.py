@@ -17,12 +17,16 @@ class StopReason(enum.Enum):
         "Consider pre-processing your data with StandardScaler or MinMaxScaler. Or raise max_iter.",
     )
     TIME_LIMIT = (
-        "The time limit was reached.",
-        "Allow more time, raise tol, or lower C.",
+        "The fit was stopped by its time limit.",
+        "Allow more time, raise tol, or go on from here with warm_start=True.",
     )
     INTERRUPTED = (
         "The fit was interrupted.",
-        "Fit again for the optimum.",
+        "Go on from here with warm_start=True.",
+    )
+    CALLBACK = (
+        "The fit was stopped by a callback.",
+        "Go on from here with warm_start=True.",
     )
     NO_PROGRESS = (
         "No step makes measurable progress any more, but the tolerance is not reached.",
@@ -37,6 +41,11 @@ class StopReason(enum.Enum):
         " and the data cannot be fitted without.",
         "Use a finite C.",
     )
+
+    @property
+    def final(self) -> bool:
+        """Whether the solver itself ended the fit, and not a limit or a user."""
+        return self in (StopReason.CONVERGED, StopReason.NO_PROGRESS, StopReason.STUCK)
 
     @property
     def cause(self) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +17,12 @@ from softmargin.formulations import Array, Dual, Formulation, Model
 from softmargin.kernels import CORES
 from softmargin.planning import Plan
 from softmargin.solution import Solution, StopReason
+from softmargin.watching import Abandoned, Watch, watched
 
-SLICE_SECONDS = 0.05
-ENDED_EARLY = (StopReason.MAX_ITER, StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
+__all__ = ["Effort", "Point", "Settings", "run_all", "train", "watched"]
+
+FIRST_SLICE, LONGEST_SLICE = 0.002, 0.05
+"""Seconds.  Slices double from the first to the longest, so that short fits have a history too."""
 
 _STOP_REASONS = {
     _core.Outcome.optimal: StopReason.CONVERGED,
@@ -30,27 +32,34 @@ _STOP_REASONS = {
 }
 
 
-Watcher = Callable[[Any, float], StopReason | None]
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+@dataclass
+class Effort:
+    """What the solvers of one problem have done, added up."""
+
+    iterations: int = 0
+    kernel_rows: int = 0
+    kernel_evaluations: int = 0
+    cache_hits: int = 0
+    seconds: float = 0.0
+
+    def plus(self, status: Any, seconds: float) -> Effort:
+        return Effort(
+            self.iterations + status.iterations,
+            self.kernel_rows + status.kernel_rows,
+            self.kernel_evaluations + status.kernel_evaluations,
+            self.cache_hits + status.cache_hits,
+            self.seconds + seconds,
+        )
 
 
-@contextmanager
-def watched(watcher: Watcher) -> Iterator[None]:
-    """Has `watcher` called between the slices of every fit in this context.
+@dataclass(frozen=True)
+class Point:
+    """Where a problem stands: its variables by part, the precision of the kernel rows that they
+    are worked on with, and the effort so far.  A solver can start from any."""
 
-    It gets the solver's status and the seconds since the start of the problem; a reason to stop
-    that it returns ends the fit there, with what has been reached.  Fits of several problems at a
-    time call it from several threads.
-    """
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
-
-
-def current_watcher() -> Watcher | None:
-    return _watcher.get()
+    beta: list[Array]
+    precision: str
+    effort: Effort = field(default_factory=Effort)
 
 
 @dataclass(frozen=True)
@@ -62,28 +71,9 @@ class Settings:
     cache_bytes: int
     threads: int
     max_iter: int
-    report: Callable[[Any, float], None] | None = None
-    """Called between slices with the solver's status and the seconds since the start."""
-    watcher: Watcher | None = field(default_factory=current_watcher)
-    """That of the context in which the fit began: its threads have contexts of their own."""
-    abandoned: threading.Event = field(default_factory=threading.Event)
-    """Set when the fit has failed or was interrupted elsewhere."""
-
-
-@dataclass
-class Effort:
-    """What the solvers of one problem have done, added up."""
-
-    iterations: int = 0
-    kernel_rows: int = 0
-    kernel_evaluations: int = 0
-    cache_hits: int = 0
-
-    def add(self, status: Any) -> None:
-        self.iterations += status.iterations
-        self.kernel_rows += status.kernel_rows
-        self.kernel_evaluations += status.kernel_evaluations
-        self.cache_hits += status.cache_hits
+    watch: Watch
+    save: Callable[[int, Callable[[], Point]], None] | None = None
+    """Given the problem's number and a way to get its point, between two slices."""
 
 
 def train(
@@ -91,85 +81,112 @@ def train(
     source: Callable[[str], tuple[Any, Any]],
     plan: Plan,
     settings: Settings,
-) -> tuple[Model, Solution]:
-    """Solves one problem; `source` gives the core's row source in a precision."""
-    begin = time.perf_counter()
-    dual, effort, precision = formulation.dual(), Effort(), plan.precision
-    start = [part.start for part in dual.parts]
-    solver, status, reason = _solve(dual, start, source, precision, plan, settings, effort, begin)
-    beta = [solver.beta(s) for s in range(len(dual.parts))]
-    if plan.may_refine and reason not in ENDED_EARLY:
-        rows, ids = source(precision)
-        if rounding(beta, rows.rounding(ids)) > settings.tol:
+    problem: int = 0,
+    start: Point | None = None,
+) -> tuple[Model, Solution, Point]:
+    """Solves one problem of a fit, from its own start or the given one; `source` gives the core's
+    row source in a precision.  Returns also where the problem stands at the end."""
+    dual = formulation.dual()
+    point = start or Point([part.start for part in dual.parts], plan.precision)
+    run = _Run(dual, source, plan, settings, problem)
+    solver, status, reason, point = run.solve(point)
+    if plan.may_refine and point.precision == "float32" and reason.final:
+        rows, ids = source(point.precision)
+        if rounding(point.beta, rows.rounding(ids)) > settings.tol:
             del solver, rows
-            precision = "float64"
-            solver, status, reason = _solve(
-                dual, beta, source, precision, plan, settings, effort, begin
-            )
-            beta = [solver.beta(s) for s in range(len(dual.parts))]
-    model = formulation.model(beta, solver.gradient())
-    return model, Solution(
+            solver, status, reason, point = run.solve(replace(point, precision="float64"))
+    model = formulation.model(point.beta, solver.gradient())
+    if reason is StopReason.CONVERGED and model.fault:
+        raise ValueError(model.fault)
+    solution = Solution(
         dual_objective=float(model.dual_objective),
         primal_objective=float(model.primal_objective),
         kkt_violation=status.violation,
-        iterations=effort.iterations,
-        kernel_rows=effort.kernel_rows,
-        kernel_evaluations=effort.kernel_evaluations,
-        cache_hits=effort.cache_hits,
-        seconds=time.perf_counter() - begin,
+        iterations=point.effort.iterations,
+        kernel_rows=point.effort.kernel_rows,
+        kernel_evaluations=point.effort.kernel_evaluations,
+        cache_hits=point.effort.cache_hits,
+        seconds=point.effort.seconds,
         stop_reason=reason,
         working_set=plan.working_set.name,
         working_set_reason=plan.reason,
-        precision=precision,
+        precision=point.precision,
     )
+    settings.watch.done(problem, solution, active=status.active)
+    return model, solution, point
 
 
-def _solve(
-    dual: Dual,
-    start: list[Array],
-    source: Callable[[str], tuple[Any, Any]],
-    precision: str,
-    plan: Plan,
-    settings: Settings,
-    effort: Effort,
-    begin: float,
-) -> tuple[Any, Any, StopReason]:
-    """Runs the core in slices until it is done, from a feasible start."""
-    rule, (rows, ids) = plan.working_set, source(precision)
-    solver = CORES[precision].Solver(
-        rows,
-        ids,
-        dual.p,
-        [
-            (beta, part.lower, part.upper, part.offset)
-            for beta, part in zip(start, dual.parts, strict=True)
-        ],
-        dual.separate,
-        rule.name,
-        *rule.options(),
-        settings.tol,
-        settings.shrinking,
-        settings.cache_bytes,
-        settings.threads,
-    )
-    limit = settings.max_iter - effort.iterations if settings.max_iter >= 0 else 2**62
-    status, stop = solver.run(0, 0.0), None
-    while status.outcome == _core.Outcome.running and status.iterations < limit:
-        if settings.watcher:
-            stop = settings.watcher(status, time.perf_counter() - begin)
-        if stop:
-            break
-        status = solver.run(limit - status.iterations, SLICE_SECONDS)
-        if settings.report:
-            settings.report(status, time.perf_counter() - begin)
-        if settings.abandoned.is_set():
-            break
-    reason = stop or _STOP_REASONS.get(status.outcome, StopReason.MAX_ITER)
-    if reason is StopReason.UNBOUNDED:
-        raise ValueError(f"{reason.cause} {reason.remedy}")
-    status = solver.finish()
-    effort.add(status)
-    return solver, status, StopReason.CONVERGED if status.violation <= settings.tol else reason
+@dataclass(frozen=True)
+class _Run:
+    """Runs the core on one problem."""
+
+    dual: Dual
+    source: Callable[[str], tuple[Any, Any]]
+    plan: Plan
+    settings: Settings
+    problem: int
+
+    def solve(self, start: Point) -> tuple[Any, Any, StopReason, Point]:
+        """Runs in slices until the core is done or something stops it."""
+        begin = time.perf_counter()
+        solver = self._solver(start)
+        status, reason = self._slices(solver, start, begin)
+        if reason is StopReason.UNBOUNDED:
+            raise ValueError(f"{reason.cause} {reason.remedy}")
+        status = solver.finish()
+        if status.violation <= self.settings.tol:
+            reason = StopReason.CONVERGED
+        return solver, status, reason, self._point(solver, status, start, begin)
+
+    def _solver(self, start: Point) -> Any:
+        rule, (rows, ids) = self.plan.working_set, self.source(start.precision)
+        return CORES[start.precision].Solver(
+            rows,
+            ids,
+            self.dual.p,
+            [
+                (beta, part.lower, part.upper, part.offset)
+                for beta, part in zip(start.beta, self.dual.parts, strict=True)
+            ],
+            self.dual.separate,
+            rule.name,
+            *rule.options(),
+            self.settings.tol,
+            self.settings.shrinking,
+            self.settings.cache_bytes,
+            self.settings.threads,
+        )
+
+    def _slices(self, solver: Any, start: Point, begin: float) -> tuple[Any, StopReason]:
+        settings, watch = self.settings, self.settings.watch
+        limit = 2**62
+        if settings.max_iter >= 0:
+            limit = max(settings.max_iter - start.effort.iterations, 0)
+        status, stop, seconds = solver.run(0, 0.0), watch.expired(), FIRST_SLICE
+        while status.outcome == _core.Outcome.running and status.iterations < limit and not stop:
+            status = solver.run(limit - status.iterations, watch.slice(seconds))
+            seconds = min(2 * seconds, LONGEST_SLICE)
+            stop = self._look(status, start.effort)
+            if settings.save:
+                point = partial(self._point, solver, status, start, begin)
+                settings.save(self.problem, point)
+        return status, _STOP_REASONS.get(status.outcome, stop or StopReason.MAX_ITER)
+
+    def _look(self, status: Any, before: Effort) -> StopReason | None:
+        return self.settings.watch.look(
+            self.problem,
+            iterations=before.iterations + status.iterations,
+            violation=status.violation,
+            objective=-status.objective,
+            active=status.active,
+            kernel_rows=before.kernel_rows + status.kernel_rows,
+            cache_hits=before.cache_hits + status.cache_hits,
+        )
+
+    def _point(self, solver: Any, status: Any, start: Point, begin: float) -> Point:
+        beta = [solver.beta(s) for s in range(len(self.dual.parts))]
+        effort = start.effort.plus(status, time.perf_counter() - begin)
+        return Point(beta, start.precision, effort)
 
 
 def rounding(beta: list[Array], kernel_error: float) -> float:
@@ -180,18 +197,36 @@ def rounding(beta: list[Array], kernel_error: float) -> float:
 Answer = TypeVar("Answer")
 
 
-def run_all(
-    tasks: Sequence[Callable[[], Answer]], at_once: int, settings: Settings
-) -> list[Answer]:
+def run_all(tasks: Sequence[Callable[[], Answer]], at_once: int, watch: Watch) -> list[Answer]:
     """The answers of all tasks, some of them side by side; the first failure ends them all."""
     if at_once == 1:
         return [task() for task in tasks]
     with ThreadPoolExecutor(at_once) as pool:
         futures = [pool.submit(task) for task in tasks]
         try:
-            return [future.result() for future in futures]
-        except BaseException:
-            settings.abandoned.set()
+            return [_wait_for(future) for future in futures]
+        except BaseException as failure:
+            watch.abandoned.set()
             for future in futures:
                 future.cancel()
-            raise
+            raise _cause(failure, futures) from None
+
+
+def _wait_for(future: Future[Answer]) -> Answer:
+    """Waits in pieces: where waiting without an end cannot be interrupted, Ctrl-C still works."""
+    while True:
+        try:
+            return future.result(timeout=LONGEST_SLICE)
+        except StillRunning:
+            if future.done():
+                return future.result()
+
+
+def _cause(failure: BaseException, futures: list[Future[Any]]) -> BaseException:
+    """What made the threads give up, if all that is seen here is that one did."""
+    if isinstance(failure, Abandoned):
+        for future in futures:
+            error = None if future.cancelled() or not future.done() else future.exception()
+            if error is not None and not isinstance(error, Abandoned):
+                return error
+    return failure

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array, compute_class_weight
 
+from softmargin.sklearn_callbacks import DURING_FIT
+
 Array = NDArray[np.float64]
 
 
@@ -22,8 +24,9 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        during = {name: vars(estimator)[name] for name in DURING_FIT if name in vars(estimator)}
         estimator.__dict__.clear()
-        estimator.__dict__.update(before)
+        estimator.__dict__.update(before | during)
         raise
 
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "interruption.hpp"
 #include "parallel.hpp"
 #include "row_cache.hpp"
 #include "row_source.hpp"
@@ -29,13 +30,14 @@ template <class Real>
 class KernelMatrix {
  public:
   KernelMatrix(RowSource<Real>& source, std::vector<Index> rows_of_source, std::size_t budget_bytes,
-               int threads)
+               int threads, std::function<void()> check_interruption)
       : source_(source),
         ids_(std::move(rows_of_source)),
         columns_(ids_),
         cache_(size(), budget_bytes),
         threads_(threads),
-        workspaces_(threads) {
+        workspaces_(threads),
+        interruption_(std::make_unique<Interruption>(std::move(check_interruption))) {
     std::vector<Index> identity(ids_.size());
     std::iota(identity.begin(), identity.end(), Index(0));
     order_ = std::make_shared<Order>(Order{identity, identity});
@@ -149,9 +151,11 @@ class KernelMatrix {
     const double work = (end - begin) * static_cast<double>(rows) * (source_.cost() + 8);
     parallel_ranges(end - begin, tile, work > 4e5 ? threads_ : 1,
                     [&](std::int64_t from, std::int64_t to, int worker) {
-                      for (std::int64_t start = from; start < to; start += tile)
+                      for (std::int64_t start = from; start < to; start += tile) {
+                        interruption_->ask(worker);
                         body(begin + static_cast<Index>(start),
                              static_cast<Index>(std::min<std::int64_t>(tile, to - start)), worker);
+                      }
                     });
     evaluations += static_cast<std::int64_t>(rows) * (end - begin);
   }
@@ -198,9 +202,10 @@ class KernelMatrix {
     if (rows.empty()) return;
     const double work = static_cast<double>(rows.size()) * (end - begin);
     parallel_ranges(end - begin, 1024, work > 4e5 ? threads_ : 1,
-                    [&](std::int64_t from, std::int64_t to, int) {
+                    [&](std::int64_t from, std::int64_t to, int worker) {
                       std::vector<const Real*> shifted(rows.size());
                       for (std::int64_t start = from; start < to; start += 1024) {
+                        interruption_->ask(worker);
                         for (std::size_t r = 0; r < rows.size(); ++r)
                           shifted[r] = rows[r] + begin + start;
                         add(shifted.data(), scales.data(), static_cast<Index>(rows.size()),
@@ -244,6 +249,7 @@ class KernelMatrix {
   RowCache<Real> cache_;
   const int threads_;
   std::vector<Workspace<Real>> workspaces_;
+  std::unique_ptr<Interruption> interruption_;
 };
 
 }  // namespace softmargin

@@ -107,6 +107,13 @@ Part make_part(const std::tuple<Column<double>, Column<double>, Column<double>, 
   return part;
 }
 
+// Lets Python handle Ctrl-C in the middle of a long call. Signals are for the main thread: in
+// others this does nothing.
+void handle_signals() {
+  nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 template <class Real>
 class Solver {
  public:
@@ -116,11 +123,12 @@ class Solver {
          const std::vector<PartArrays>& parts, bool separate, const std::string& rule,
          const std::string& gain_rows, double eta, Index block_size, double tolerance,
          bool shrinking, std::size_t cache_bytes, int threads)
-      : decomposition_(make_dual(p, parts, separate),
-                       KernelMatrix<Real>(rows, to_vector(ids), cache_bytes, threads),
-                       make_rule<KernelMatrix<Real>>(rule, gain_rows, eta),
-                       rule == "block" ? std::make_unique<Block<Real>>(block_size) : nullptr,
-                       tolerance, shrinking) {}
+      : decomposition_(
+            make_dual(p, parts, separate),
+            KernelMatrix<Real>(rows, to_vector(ids), cache_bytes, threads, handle_signals),
+            make_rule<KernelMatrix<Real>>(rule, gain_rows, eta),
+            rule == "block" ? std::make_unique<Block<Real>>(block_size) : nullptr, tolerance,
+            shrinking) {}
 
   Status run(std::int64_t max_iterations, double max_seconds) {
     return decomposition_.run(max_iterations, max_seconds);

@@ -34,6 +34,10 @@ SUFFIX = ".softmargin"
 SCALARS = (bool, int, float, str, type(None))
 
 
+NOT_SAVED = ("_kept", "history_")
+"""What a fit leaves for a later fit or for a look back; a model predicts without."""
+
+
 def write_model(path: Any, record: Record) -> None:
     """Writes a fitted machine; whole or not at all."""
     import softmargin
@@ -43,6 +47,7 @@ def write_model(path: Any, record: Record) -> None:
         name: _encode(name, value, arrays)
         for name, value in record.attributes.items()
         if not isinstance(value, Solution)
+        if name not in NOT_SAVED
     }
     header = {
         "format": FORMAT,

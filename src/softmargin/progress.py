@@ -1,0 +1,94 @@
+"""Progress for the eye (one live line) and for the log (a line now and then)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from softmargin.watching import Observer, Status
+
+LOGGER = logging.getLogger("softmargin")
+INTERVAL = 0.2
+"""Seconds between two refreshes of the live line: they cost more than all else that is watched."""
+BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar:10}| {elapsed}{postfix}"
+
+
+@contextmanager
+def shown(verbose: int, name: str) -> Iterator[list[Observer]]:
+    """The observers that show a fit's progress: none, a live line, or lines in the log."""
+    if not verbose:
+        yield []
+    elif int(verbose) == 1:
+        with _bar(name) as bar:
+            yield [bar]
+    else:
+        with _logging_somewhere():
+            yield [Lines(name)]
+
+
+def summary(status: Status) -> str:
+    """What matters most comes first: a narrow terminal cuts the rest."""
+    pairs = f"{status.ended}/{status.problems} problems, " if status.problems > 1 else ""
+    return (
+        f"{pairs}violation {status.violation:.1e} > {status.tol:.0e}, {status.iterations} it,"
+        f" objective {status.objective:.6g}, {status.active} active, {status.kernel_rows} rows,"
+        f" {status.cache_hits} hits"
+    )
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Observer]:
+    from tqdm.auto import tqdm
+
+    with tqdm(total=100, desc=name, bar_format=BAR_FORMAT, dynamic_ncols=True) as bar:
+        shown_at = -INTERVAL
+
+        def show(status: Status) -> None:
+            nonlocal shown_at
+            if status.seconds < shown_at + INTERVAL and status.ended < status.problems:
+                return
+            shown_at = status.seconds
+            bar.set_postfix_str(summary(status), refresh=False)
+            bar.n = round(100 * status.progress, 1)
+            bar.refresh()
+
+        yield show
+
+
+class Lines:
+    """A line at the start, then after ever longer times, up to a minute; and one per fit's end."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.next = name, 0.0
+
+    def __call__(self, status: Status) -> None:
+        ended = status.ended == status.problems
+        if not ended and status.seconds < self.next:
+            return
+        self.next = status.seconds + min(max(1.0, 0.5 * status.seconds), 60.0)
+        LOGGER.info(
+            "%s: %3.0f%% after %.1f s, %s",
+            self.name,
+            100 * status.progress,
+            status.seconds,
+            summary(status),
+        )
+
+
+@contextmanager
+def _logging_somewhere() -> Iterator[None]:
+    """Who asks for lines shall get them: where no logging is set up, they go to standard error."""
+    if LOGGER.hasHandlers():
+        yield
+        return
+    handler: logging.Handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    level = LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)

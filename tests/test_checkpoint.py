@@ -1,0 +1,196 @@
+"""A fit goes on from its checkpoint, and from none but its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from softmargin.checkpoint import MAGIC, Checkpoint
+
+MACHINES = {
+    "SVC": SVC(C=10.0, gamma=0.2),
+    "NuSVC": NuSVC(nu=0.4, gamma=0.2),
+    "SVR": SVR(C=10.0, gamma=0.2),
+    "NuSVR": NuSVR(C=10.0, nu=0.4, gamma=0.2),
+    "OneClassSVM": OneClassSVM(nu=0.4, gamma=0.2),
+}
+
+
+def make_data(count=300):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(count, 5))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=count)
+
+
+def target(name, z):
+    if name in ("SVC", "NuSVC"):
+        return np.digitize(z, [-0.3, 0.3])
+    return None if name == "OneClassSVM" else z
+
+
+@pytest.fixture(params=MACHINES)
+def case(request):
+    X, z = make_data()
+    return clone(MACHINES[request.param]), X, target(request.param, z)
+
+
+def stopped(machine, X, y, path, max_iter=20):
+    machine.set_params(checkpoint=path, max_iter=max_iter)
+    with pytest.warns(ConvergenceWarning):
+        machine.fit(X, y)
+    return machine.set_params(max_iter=-1)
+
+
+def test_goes_on_where_it_stopped(case, tmp_path):
+    machine, X, y = case
+    path, seen = tmp_path / "checkpoint", []
+    whole = clone(machine).fit(X, y).solution_
+    stopped(machine, X, y, path)
+    again = clone(machine).set_params(callbacks=[seen.append]).fit(X, y).solution_
+    # Counting goes on, and the objective never falls behind what had been reached.
+    for problem, before in enumerate(machine.solution_.problems or [machine.solution_]):
+        first = next(status for status in seen if status.problem == problem)
+        assert first.iterations > before.iterations == 20
+        assert first.objective >= before.dual_objective
+    assert abs(again.dual_objective - whole.dual_objective) <= again.duality_gap + whole.duality_gap
+    assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_problems_that_are_done_are_not_solved_again(tmp_path):
+    X, z = make_data()
+    y = np.digitize(z, [-0.3, 0.3])
+    path, machine = tmp_path / "checkpoint", clone(MACHINES["SVC"])
+    limit = int(clone(machine).fit(X, y).n_iter_.min())
+    stopped(machine, X, y, path, max_iter=limit)
+    done = [solution.converged for solution in machine.solution_.problems]
+    assert any(done)
+    assert not all(done)
+    again = clone(machine).fit(X, y)
+    for number, solution in enumerate(machine.solution_.problems):
+        if solution.converged:
+            assert again.solution_.problems[number] == solution
+    whole = clone(MACHINES["SVC"]).fit(X, y)
+    np.testing.assert_allclose(again.decision_function(X), whole.decision_function(X), atol=5e-3)
+
+
+def test_limits_and_display_may_differ(tmp_path):
+    X, z = make_data()
+    machine = stopped(SVC(C=10.0), X, z > 0, tmp_path / "c")
+    other = clone(machine).set_params(n_jobs=2, cache_size=10, time_limit=1e6, callbacks=[])
+    other.fit(X, z > 0)
+    assert other.solution_.converged
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"C": 11.0}, r"C=10.0 there, C=11.0 here"),
+        ({"gamma": 0.3}, "gamma='scale' there, gamma=0.3 here"),
+        ({"X": 1}, "other data"),
+        ({"y": 1}, "other data"),
+        ({"weight": 1}, "other data"),
+    ],
+)
+def test_refuses_other_fits(change, message, tmp_path):
+    X, z = make_data()
+    path = tmp_path / "c"
+    machine = stopped(SVC(C=10.0), X, z > 0, path)
+    before = path.read_bytes()
+    other, X, y, weight = clone(machine), X.copy(), z > 0, None
+    if "X" in change:
+        X[7, 3] += 1e-9
+    elif "y" in change:
+        y[5] = ~y[5]
+    elif "weight" in change:
+        weight = np.where(np.arange(len(y)) == 3, 2.0, 1.0)
+    else:
+        other.set_params(**change)
+    with pytest.raises(ValueError, match=message):
+        other.fit(X, y, sample_weight=weight)
+    assert path.read_bytes() == before
+
+
+def test_refuses_damaged_and_foreign_files(tmp_path):
+    X, z = make_data()
+    path = tmp_path / "c"
+    machine = stopped(SVC(C=10.0), X, z > 0, path)
+    good = path.read_bytes()
+    rng = np.random.default_rng(0)
+    damaged = [good[:size] for size in (0, 5, len(MAGIC), len(good) // 2, len(good) - 1)]
+    for at in rng.integers(0, len(good), 50):
+        flipped = bytearray(good)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        damaged.append(bytes(flipped))
+    damaged += [b"precious letters", good + b"x"]
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"checkpoint=.*It is left as it is"):
+            machine.fit(X, z > 0)
+        assert path.read_bytes() == content
+    path.write_bytes(good)
+    machine.fit(X, z > 0)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    X, z = make_data()
+    with pytest.raises(ValueError, match="folder does not exist"):
+        SVC(checkpoint=str(tmp_path / "no" / "c")).fit(X, z > 0)
+
+
+def test_sparse_rows_and_kernel_functions(tmp_path):
+    import scipy.sparse as sp
+
+    X, z = make_data()
+    for examples, kernel in ((sp.csr_matrix(X), "rbf"), ([[*row] for row in X], _inner)):
+        machine = stopped(SVC(C=10.0, kernel=kernel), examples, z > 0, tmp_path / "c")
+        assert machine.fit(examples, z > 0).solution_.converged
+
+
+def _inner(A, B):
+    return np.asarray(A) @ np.asarray(B).T
+
+
+CHILD = """
+import sys
+from tests.test_checkpoint import make_data
+from softmargin import SVC
+from softmargin.checkpoint import Checkpoint
+X, z = make_data(1200)
+machine = SVC(C=1e3, gamma=0.2, tol=1e-4, checkpoint=Checkpoint(sys.argv[1], every=0.05))
+print("ready", flush=True)
+machine.fit(X, z > 0)
+print(machine.solution_.iterations, machine.solution_.dual_objective, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="kills a child process")
+def test_killed_and_started_again(tmp_path):
+    path = tmp_path / "c"
+    command = [sys.executable, "-c", textwrap.dedent(CHILD), os.fspath(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        while not path.exists() and child.poll() is None:
+            time.sleep(0.005)
+        child.send_signal(signal.SIGKILL)
+    assert path.exists()
+    X, z = make_data(1200)
+    machine = SVC(C=1e3, gamma=0.2, tol=1e-4)
+    seen = []
+    kept = Checkpoint(path, every=0.05)
+    again = clone(machine).set_params(checkpoint=kept, callbacks=[seen.append]).fit(X, z > 0)
+    assert seen[0].iterations > 0
+    whole = machine.fit(X, z > 0)
+    gap = whole.solution_.duality_gap + again.solution_.duality_gap
+    assert abs(again.solution_.dual_objective - whole.solution_.dual_objective) <= gap

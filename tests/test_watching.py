@@ -1,0 +1,429 @@
+"""A fit can be watched, limited and stopped; it leaves a usable model and its certificate."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+
+from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, StopReason, training
+from softmargin.history import History
+from softmargin.plotting import plot_convergence
+from softmargin.watching import Status, Watch, watched
+
+MACHINES = {
+    "SVC": SVC(C=100.0, gamma=0.1),
+    "NuSVC": NuSVC(nu=0.2, gamma=0.1),
+    "SVR": SVR(C=100.0, gamma=0.1),
+    "NuSVR": NuSVR(C=10.0, nu=0.5, gamma=0.1),
+    "OneClassSVM": OneClassSVM(nu=0.5, gamma=0.1, tol=1e-10),
+}
+
+
+def make_data(count=800, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(count, 8))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=count)
+
+
+def target(name, z):
+    return {"SVC": z > 0, "NuSVC": z > 0, "OneClassSVM": None}.get(name, z)
+
+
+@pytest.fixture(params=MACHINES)
+def case(request):
+    from sklearn.base import clone
+
+    X, z = make_data()
+    return clone(MACHINES[request.param]), X, target(request.param, z)
+
+
+@pytest.fixture
+def short_slices(monkeypatch):
+    """A single step or block in each slice: so many looks at a fit do not depend on its speed."""
+    monkeypatch.setattr(training, "FIRST_SLICE", 0.0)
+    monkeypatch.setattr(training, "LONGEST_SLICE", 0.0)
+
+
+# --- limits and callbacks ---------------------------------------------------------------------
+
+
+def test_no_time_at_all_still_gives_a_model(case):
+    machine, X, y = case
+    with pytest.warns(ConvergenceWarning, match="time limit.*the objective is within"):
+        machine.set_params(time_limit=0).fit(X, y)
+    assert machine.solution_.stop_reason is StopReason.TIME_LIMIT
+    assert machine.solution_.iterations == 0
+    assert np.isfinite(machine.predict(X)).all()
+    assert machine.solution_.duality_gap >= 0
+
+
+def test_one_limit_covers_all_pairs():
+    X, z = make_data()
+    machine = SVC(time_limit=0, n_jobs=2)
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        machine.fit(X, np.digitize(z, [-0.6, -0.2, 0.2, 0.6]))
+    reasons = {solution.stop_reason for solution in machine.solution_.problems}
+    assert len(machine.solution_.problems) == 10
+    assert reasons == {StopReason.TIME_LIMIT}
+
+
+def test_a_callback_sees_the_fit_and_stops_it(case, short_slices):
+    machine, X, y = case
+    seen = []
+
+    def stop_after_three(status):
+        seen.append(status)
+        return len(seen) == 3
+
+    with pytest.warns(ConvergenceWarning, match="stopped by a callback.*the objective is within"):
+        machine.set_params(callbacks=[stop_after_three], working_set="second-order").fit(X, y)
+    assert machine.solution_.stop_reason is StopReason.CALLBACK
+    assert [status.iterations for status in seen] == sorted(s.iterations for s in seen)
+    last = seen[-1]
+    assert (last.problem, last.problems, last.ended, last.tol) == (0, 1, 1, machine.tol)
+    assert last.iterations == machine.solution_.iterations
+    assert last.gap == machine.solution_.duality_gap
+    assert last.objective == machine.solution_.dual_objective
+    assert 0 <= last.progress < 1
+
+
+def test_objective_of_a_status_is_the_dual_objective(short_slices):
+    X, z = make_data()
+    seen = []
+    machine = SVR(C=100.0, callbacks=[seen.append]).fit(X, z)
+    running = [status.objective for status in seen[:-1]]
+    assert (np.diff(running) >= 0).all()
+    assert running[-1] == pytest.approx(machine.solution_.dual_objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("how", ["stop", "reason"])
+def test_other_ways_to_stop(how, short_slices):
+    X, z = make_data()
+
+    def callback(status):
+        return status.stop() if how == "stop" else StopReason.TIME_LIMIT
+
+    with pytest.warns(ConvergenceWarning):
+        machine = SVC(C=100.0, callbacks=[callback], working_set="second-order").fit(X, z > 0)
+    expected = StopReason.CALLBACK if how == "stop" else StopReason.TIME_LIMIT
+    assert machine.solution_.stop_reason is expected
+
+
+def test_a_callback_that_fails_leaves_the_machine_as_it_was():
+    X, z = make_data()
+    machine = SVC().fit(X, z > 0)
+    before = dict(vars(machine))
+    machine.set_params(callbacks=[lambda status: 1 / 0])
+    for classes in (z > 0, np.digitize(z, [-0.6, -0.2, 0.2, 0.6])):
+        machine.set_params(n_jobs=2)
+        with pytest.raises(ZeroDivisionError):
+            machine.fit(X, classes)
+    assert machine.solution_ is before["solution_"]
+
+
+def test_callbacks_change_no_bit():
+    X, z = make_data()
+    plain = SVC(C=100.0).fit(X, z > 0)
+    busy = SVC(C=100.0, callbacks=[lambda s: None, lambda s: False], time_limit=1e6)
+    busy.fit(X, z > 0)
+    np.testing.assert_array_equal(plain.dual_coef_, busy.dual_coef_)
+
+
+def test_watchers_of_a_context(short_slices):
+    X, z = make_data()
+    with (
+        watched(lambda status, seconds: StopReason.INTERRUPTED),
+        pytest.warns(ConvergenceWarning, match="interrupted"),
+    ):
+        SVC(C=100.0, working_set="second-order").fit(X, z > 0)
+    assert SVC(C=100.0).fit(X, z > 0).solution_.converged
+
+
+def test_a_nu_machine_without_a_margin_yet():
+    """Both classes are the same rows, of which the start takes those on the wrong sides."""
+    X = np.repeat([-1.0, 1.0, 1.0, -1.0], 10)[:, None]
+    y = np.repeat([0, 1], 20)
+    machine = NuSVC(nu=0.5, kernel="linear", max_iter=0)
+    with pytest.warns(ConvergenceWarning):
+        machine.fit(X, y)
+    assert machine.solution_.duality_gap >= 0
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        machine.set_params(max_iter=-1).fit(X, y)
+
+
+# --- history and pictures ---------------------------------------------------------------------
+
+
+def status_at(k, **changes):
+    values = {
+        "problem": 0,
+        "problems": 1,
+        "ended": 0,
+        "iterations": k,
+        "violation": 1.0 / (1 + k),
+        "tol": 1e-3,
+        "objective": float(k),
+        "active": 1,
+        "kernel_rows": 0,
+        "cache_hits": 0,
+        "seconds": float(k),
+        "progress": 0.0,
+    }
+    return Status(**{**values, **changes})
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 1000])
+def test_history_stays_small_and_ends_with_the_last(count):
+    history = History(limit=16)
+    for k in range(count):
+        history(status_at(k))
+    array = history.array()
+    assert len(array) == count if count < 16 else 8 <= len(array) <= 16
+    if count:
+        assert array["iterations"][0] == 0
+        assert array["iterations"][-1] == count - 1
+        strides = set(np.diff(array["iterations"][:-1]))
+        assert len(strides) <= 1
+
+
+def test_history_of_a_fit(case):
+    machine, X, y = case
+    history = machine.fit(X, y).history_
+    assert history["violation"][-1] == machine.solution_.kkt_violation
+    assert history["gap"][-1] == machine.solution_.duality_gap
+    assert (np.diff(history["seconds"]) >= 0).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_plot_of_the_convergence(classes):
+    pytest.importorskip("matplotlib").use("agg")
+    from matplotlib import pyplot
+
+    X, z = make_data()
+    y = z > 0 if classes == 2 else np.digitize(z, [-0.3, 0.3])
+    machine = SVC(C=100.0).fit(X, y)
+    axes = plot_convergence(machine)
+    assert [axis.get_yscale() for axis in axes] == ["log", "linear"]
+    assert len(axes[0].lines) == classes * (classes - 1) // 2 + 1  # and the tolerance
+    pyplot.close("all")
+
+
+def test_plot_of_an_unfitted_machine():
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        plot_convergence(SVC())
+
+
+# --- progress ---------------------------------------------------------------------------------
+
+
+def test_nothing_is_printed_unless_asked_for(capfd):
+    X, z = make_data()
+    SVC().fit(X, z > 0)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_live_line(capfd):
+    X, z = make_data()
+    SVC(C=100.0, verbose=1).fit(X, z > 0)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "SVC: 100%" in err
+    assert "violation" in err
+
+
+def test_log_lines(caplog, capfd):
+    X, z = make_data()
+    with caplog.at_level(logging.INFO, logger="softmargin"):
+        SVC(C=100.0, verbose=2).fit(X, z > 0)
+    assert "100%" in caplog.records[-1].getMessage()
+    assert capfd.readouterr().out == ""
+
+
+def test_progress_is_the_logarithm_of_the_violation():
+    seen = []
+    watch = Watch(2, 1e-4, observers=[seen.append])
+    counts = {"iterations": 1, "objective": 0.0, "active": 1, "kernel_rows": 0, "cache_hits": 0}
+    for violation in (np.inf, 1.0, 1e-2, 1e-1, 1e-4):
+        watch.look(0, violation=violation, **counts)
+    # of two problems, the first one; a violation that rises again takes nothing back
+    assert [status.progress for status in seen] == pytest.approx([0, 0, 0.25, 0.25, 0.5])
+
+
+# --- scikit-learn's callbacks -----------------------------------------------------------------
+
+needs_callbacks = pytest.mark.skipif(
+    importlib.util.find_spec("sklearn.callback") is None, reason="scikit-learn before 1.9"
+)
+
+
+class Recorder:
+    """Follows the protocol of scikit-learn's callbacks."""
+
+    max_propagation_depth = None
+
+    def __init__(self, stop_at=None):
+        self.begun, self.ended, self.set_up, self.torn_down = [], [], 0, 0
+        self.stop_at = stop_at
+
+    def setup(self, estimator, context):
+        self.set_up += 1
+
+    def teardown(self, estimator, context):
+        self.torn_down += 1
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append((context.estimator_name, context.task_name))
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append((context.estimator_name, context.task_name))
+        return self.stop_at is not None and len(self.ended) >= self.stop_at
+
+
+@needs_callbacks
+def test_sklearn_callbacks_see_a_fit_of_a_hundred_steps(case):
+    machine, X, y = case
+    recorder = Recorder()
+    machine.set_callbacks(recorder).fit(X, y)
+    name = type(machine).__name__
+    assert recorder.ended.count((name, "per cent")) == 100
+    assert recorder.ended[-1] == (name, "fit")
+    assert sorted(recorder.begun) == sorted(recorder.ended)
+    assert (recorder.set_up, recorder.torn_down) == (1, 1)
+
+
+@needs_callbacks
+def test_sklearn_callbacks_stop_a_fit_and_are_torn_down_after_an_error(short_slices):
+    X, z = make_data()
+    machine = SVC(C=100.0, working_set="second-order").set_callbacks(Recorder(stop_at=1))
+    with pytest.warns(ConvergenceWarning, match="callback"):
+        machine.fit(X, z > 0)
+    recorder = Recorder()
+    machine.set_callbacks(recorder).set_params(callbacks=[lambda status: 1 / 0])
+    with pytest.raises(ZeroDivisionError):
+        machine.fit(X, z > 0)
+    assert (recorder.set_up, recorder.torn_down) == (1, 1)
+
+
+@needs_callbacks
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_sklearn_callbacks_in_a_pipeline_and_a_search(n_jobs, capfd):
+    pytest.importorskip("rich")
+    from sklearn.callback import ProgressBar
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, z = make_data(200)
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    search = GridSearchCV(pipeline, {"svc__C": [1.0, 10.0]}, cv=2, n_jobs=n_jobs)
+    search.set_callbacks(ProgressBar(max_propagation_depth=None)).fit(X, z > 0)
+    assert "SVC - fit" in capfd.readouterr().out
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------
+
+CHILD = """
+import json, time, warnings
+warnings.simplefilter("ignore")
+from tests.test_watching import MACHINES, make_data, target
+name = {name!r}
+X, z = make_data(20000 if name == "OneClassSVM" else 6000)
+machine = MACHINES[name].set_params(tol=1e-12, n_jobs=2, **{parameters})
+y = target(name, z)
+print("ready", flush=True)
+try:
+    machine.fit(X, y)
+    print(machine.solution_.stop_reason.name, time.time(), flush=True)
+    import pickle, sys
+    pickle.dump(machine, open(sys.argv[1], "wb"))
+except KeyboardInterrupt:
+    print("KeyboardInterrupt", time.time(), hasattr(machine, "solution_"), flush=True)
+"""
+
+
+def interrupted(name, path, wait, **parameters):
+    script = textwrap.dedent(CHILD).format(name=name, parameters=parameters)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, os.fspath(path)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(wait)
+        sent = time.time()
+        child.send_signal(signal.SIGINT)
+        words = child.stdout.readline().split()
+        child.wait()
+    print(f"{name} {parameters}: {words[0]} after {float(words[1]) - sent:.3f} s")
+    return words
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a child process")
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MACHINES)
+def test_interrupt_raises(name, tmp_path):
+    wait = 0.1 + 0.3 * list(MACHINES).index(name) / len(MACHINES)
+    words = interrupted(name, tmp_path / "machine", wait)
+    assert words[0] == "KeyboardInterrupt"
+    assert words[2] == "False"  # nothing half-fitted is left
+
+
+@posix
+@pytest.mark.slow
+def test_interrupt_keeps_a_model_with_a_true_certificate(tmp_path):
+    import pickle
+
+    path = tmp_path / "machine"
+    words = interrupted("SVC", path, 0.2, on_interrupt="keep", precision="float64")
+    assert words[0] == "INTERRUPTED"
+    machine = pickle.loads(path.read_bytes())
+    X, z = make_data(6000)
+    coef = machine.dual_coef_[0]
+    f = rbf_kernel(X, machine.support_vectors_, gamma=0.1) @ coef
+    norm = coef @ f[machine.support_]
+    slack = np.maximum(0, 1 - np.where(z > 0, 1, -1) * (f + machine.intercept_[0]))
+    gap = norm + 100.0 * slack.sum() - np.abs(coef).sum()
+    assert machine.solution_.duality_gap == pytest.approx(gap, rel=1e-9)
+
+
+@posix
+def test_a_second_interrupt_raises():
+    watch = Watch(1, 1e-3)
+    before = signal.getsignal(signal.SIGINT)
+    with watch.interruptible(keep=True):
+        signal.raise_signal(signal.SIGINT)
+        assert watch.expired() is StopReason.INTERRUPTED
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_fits_outside_the_main_thread_can_keep_too():
+    X, z = make_data(100)
+    machine = SVC(on_interrupt="keep")
+    thread = threading.Thread(target=machine.fit, args=(X, z > 0))
+    thread.start()
+    thread.join()
+    assert machine.solution_.converged
+
+
+def test_reasons_name_cause_and_remedy():
+    for reason in StopReason:
+        assert reason.cause
+        assert reason.remedy or reason is StopReason.CONVERGED
