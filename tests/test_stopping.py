@@ -279,12 +279,3 @@ def test_kernel_function_is_asked_for_needed_rows_only(machine_class):
     asked.clear()
     machine.predict(many[:10])
     assert asked == []
-
-
-def test_verbose_reports(capsys):
-    SVC(verbose=True).fit(X, Y)
-    printed = capsys.readouterr().out
-    assert "iterations" in printed
-    assert "violation" in printed
-    SVC().fit(X, Y)
-    assert capsys.readouterr().out == ""
