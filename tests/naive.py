@@ -184,7 +184,7 @@ class Decomposition:
         else:
             after = same(*before, G[i] - G[j], Q[i, i] + Q[j, j] - 2 * Q[i, j], C[i], C[j])
         if after == before:
-            self.stuck = True
+            self.no_step_left()
             return
         self.alpha[i], self.alpha[j] = after
         active = self.variables(self.order[: self.active])
@@ -195,6 +195,12 @@ class Decomposition:
             self.G_bar += Q[:, t] * (now - was)
         self.iterations += 1
         self.countdown -= 1
+
+    def no_step_left(self):
+        """Rounding leaves the active variables where they are; all are worked on to the end."""
+        self.stuck = not self.shrunk
+        self.countdown = np.inf
+        self.reconstruct()
 
     # -- 4: shrinking
 

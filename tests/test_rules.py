@@ -364,7 +364,7 @@ def test_all_rules_reach_the_same_objective(name, shrinking, cache_size):
     machine = clone(ESTIMATORS[name]).set_params(gamma=0.3, precision="float64")
     optimum = clone(machine).set_params(tol=1e-10).fit(X, y).solution_.dual_objective
     machine.set_params(tol=1e-3, shrinking=shrinking, cache_size=cache_size)
-    for rule in (*RULES, Block(64)):
+    for rule in (*RULES, Block(2), Block(3), Block(9), Block(64)):
         machine.set_params(working_set=rule)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

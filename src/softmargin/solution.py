@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 
 class StopReason(enum.Enum):
@@ -86,8 +87,11 @@ class Solution:
 
     @property
     def relative_gap(self) -> float:
-        """The duality gap, relative to the larger of the two objectives in absolute value."""
+        """The duality gap, relative to the larger of the two objectives in absolute value; infinite
+        where the primal is: with C=inf, as soon as a margin is missed by any amount."""
         scale = max(abs(self.primal_objective), abs(self.dual_objective))
+        if not scale < inf:
+            return inf
         return self.duality_gap / scale if scale > 0 else 0.0
 
     @property

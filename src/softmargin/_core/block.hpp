@@ -91,11 +91,11 @@ class Block {
     return positions;
   }
 
-  // Which of the last block stay, all but a quarter: free variables before others, newer before
-  // older.
+  // Which of the last block stay, all but a quarter, but so that there is room for a violating pair
+  // of each group: free variables before others, newer before older.
   std::vector<Index> worth_keeping(const Dual& dual, const Order& order) const {
     const Index count = static_cast<Index>(last_.size());
-    Index room = count - size_ / 4;
+    Index room = count - std::max<Index>(size_ / 4, 4);
     std::vector<char> keep(count, 0);
     for (const bool want_free : {true, false})
       for (Index l = count - 1; l >= 0 && room > 0; --l) {
@@ -130,7 +130,8 @@ class Block {
                        [k](const Part& part) { return part.is_free(k); });
   }
 
-  // Alternately the variable most worth raising and the one most worth lowering, of each group.
+  // Alternately the variable most worth raising and the one most worth lowering, of each group, the
+  // more violating group first.
   template <class Take>
   void add_violators(const Dual& dual, Take take, Index wanted) {
     const std::vector<Extremes> groups = extremes_by_group(dual);
@@ -139,6 +140,10 @@ class Block {
       const Extremes& group = groups[dual.separate ? s : 0];
       if (dual.separate || s == 0) queues.resize(queues.size() + 2);
       collect(dual, s, group, queues[queues.size() - 2], queues[queues.size() - 1]);
+    }
+    if (dual.separate && groups[1].violation() > groups[0].violation()) {
+      std::swap(queues[0], queues[2]);
+      std::swap(queues[1], queues[3]);
     }
     for (std::vector<Candidate>& queue : queues) {
       const std::size_t count =

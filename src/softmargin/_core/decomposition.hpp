@@ -52,7 +52,8 @@ class Decomposition {
         block_(std::move(block)),
         tolerance_(tolerance),
         period_(std::min<std::int64_t>(dual_.size(), 1000)),
-        until_shrink_(period_) {
+        until_shrink_(period_),
+        bounded_(dual_.is_bounded()) {
     // A block works on all rows of its size at a time: reordering them pays only for much less
     // work.
     if (shrink && !(block_ && block_->covers(dual_)))
@@ -110,7 +111,7 @@ class Decomposition {
   }
 
   void iterate() {
-    if (shrinking_ && until_shrink_ <= 0) {
+    if (shrinking_ && !all_to_the_end_ && until_shrink_ <= 0) {
       until_shrink_ = period_;
       shrinking_->shrink(dual_, matrix_);
     }
@@ -181,18 +182,31 @@ class Decomposition {
   }
 
   void count(std::int64_t iterations, double gain, bool moved) {
-    if (!moved) {
-      status_.outcome = Outcome::no_progress;
-    } else if (!(gain < infinity)) {
-      status_.outcome = Outcome::unbounded;
-    }
     status_.objective -= gain;
     status_.iterations += iterations;
     until_shrink_ -= iterations;
+    if (!moved) {
+      no_progress();
+    } else if (!(gain < infinity)) {
+      status_.outcome = Outcome::unbounded;
+    }
+  }
+
+  // Rounding leaves the active variables where they are. If some were shrunk, which may violate the
+  // optimality conditions by any amount, the rest of the work is done with all of them.
+  void no_progress() {
+    if (dual_.active == dual_.size()) {
+      status_.outcome = Outcome::no_progress;
+      return;
+    }
+    shrinking_->unshrink(dual_, matrix_);
+    all_to_the_end_ = true;
+    closer_ = lower_ = status_.iterations;
   }
 
   // The last resort against endless rounding: a long window in which neither the smallest violation
   // nor the objective moved, or a very long one in which the objective did but not the violation.
+  // Variables without a bound can lower the objective for ever, so then the violation alone counts.
   void watch_progress() {
     const std::int64_t now = status_.iterations;
     const std::int64_t window =
@@ -205,8 +219,7 @@ class Decomposition {
       best_objective_ = status_.objective;
       lower_ = now;
     }
-    if (now - lower_ > window || now - closer_ > 50 * window)
-      status_.outcome = Outcome::no_progress;
+    if (now - lower_ > window || now - closer_ > (bounded_ ? 50 : 1) * window) no_progress();
   }
 
   Dual dual_;
@@ -219,7 +232,8 @@ class Decomposition {
   std::int64_t until_shrink_, last_ = 0;  // last_: the slice ends at so many iterations
   std::int64_t closer_ = 0, lower_ = 0;   // when the violation and the objective last improved
   double best_violation_ = infinity, best_objective_ = infinity;
-  bool started_ = false, near_optimum_ = false;
+  const bool bounded_;
+  bool started_ = false, near_optimum_ = false, all_to_the_end_ = false;
   Status status_;
 };
 

@@ -70,6 +70,13 @@ struct Dual {
     return sum;
   }
 
+  bool is_bounded() const {
+    for (const Part& part : parts)
+      for (Index k = 0; k < size(); ++k)
+        if (part.upper[k] == infinity || part.lower[k] == -infinity) return false;
+    return true;
+  }
+
   double objective() const {
     double sum = 0;
     for (Index k = 0; k < size(); ++k) {
