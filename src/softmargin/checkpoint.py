@@ -17,7 +17,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +43,14 @@ class Checkpoint:
     every: float = 60.0
 
 
-def identity(parameters: dict[str, Any], X: Any, problems: Iterable[tuple[Any, Any]]) -> Any:
+def identity(parameters: dict[str, Any], X: Any, stated: Iterable[Any]) -> Any:
     """What must agree for a fit to go on from a checkpoint: parameters, by their text, and data, by
-    a digest of the examples and the problems."""
+    a digest of the examples and of what states the problems."""
     digest = hashlib.sha256()
     for array in _arrays(X):
         _add(digest, array)
-    for ids, formulation in problems:
-        _add(digest, ids)
-        for value in astuple(formulation):
-            _add(digest, np.asarray(value))
+    for value in stated:
+        _add(digest, np.asarray(value))
     text = {name: _text(value) for name, value in sorted(parameters.items())}
     return {"parameters": text, "data": digest.hexdigest()}
 
@@ -119,12 +117,18 @@ class Recorder:
                 self.points[problem] = answer[2]
             self._write_if_due()
 
-    def close(self) -> None:
+    def left(self, problem: int, point: Point) -> None:
+        """A problem has ended at this point, and would end there again at once."""
+        with self._lock:
+            self.points[problem] = point
+            self._write_if_due()
+
+    def close(self, finished: bool) -> None:
         """The fit has ended.  If nothing is left to do, the file is removed."""
-        if self.points:
-            self._write()
-        else:
+        if finished:
             self.path.unlink(missing_ok=True)
+        else:
+            self._write()
 
     def _write_if_due(self) -> None:
         if time.perf_counter() - self._written >= self.interval:

@@ -69,10 +69,14 @@ class Decomposition {
     if (!started_) start();
     while (status_.iterations < last_ && status_.outcome == Outcome::running) {
       iterate();
-      if (Clock::now() >= end) break;
+      if (Clock::now() >= end || matrix_.interruption().stopped()) break;
     }
     return status();
   }
+
+  // Ends the current slice as soon as the variables and their gradient agree; any thread may call
+  // it. Unlike a slice's end by time, this can change the steps: a block may be given up.
+  void stop() { matrix_.interruption().stop(); }
 
   // Takes all variables back, so that gradient and violation are those of the whole problem.
   Status finish() {
@@ -178,6 +182,7 @@ class Decomposition {
   void step_block(double violation) {
     const BlockResult result =
         block_->step(dual_, matrix_, violation, tolerance_, last_ - status_.iterations);
+    if (result.given_up) return;
     count(result.iterations, result.gain, result.moved);
   }
 

@@ -82,9 +82,13 @@ class KernelMatrix {
     for (Index position : columns) column_ids.push_back(columns_[position]);
     const Index width = static_cast<Index>(columns.size());
     source_.load(row_ids.data(), static_cast<Index>(rows.size()));
+    constexpr std::int64_t tile = 128;
     parallel_ranges(width, 64, threads_, [&](std::int64_t begin, std::int64_t end, int worker) {
-      source_.fill(&column_ids[begin], static_cast<Index>(end - begin), out + begin, width,
-                   workspaces_[worker]);
+      for (std::int64_t start = begin; start < end; start += tile) {
+        interruption_->ask(worker);
+        source_.fill(&column_ids[start], static_cast<Index>(std::min(tile, end - start)),
+                     out + start, width, workspaces_[worker]);
+      }
     });
     evaluations += static_cast<std::int64_t>(rows.size()) * width;
     for (std::size_t r = 0; r < rows.size(); ++r)
@@ -137,6 +141,8 @@ class KernelMatrix {
     diagonal_ = std::move(diagonal);
     order_ = std::move(order);
   }
+
+  Interruption& interruption() { return *interruption_; }
 
   std::int64_t rows_computed = 0, evaluations = 0, hits = 0;
 

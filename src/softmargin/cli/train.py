@@ -101,8 +101,9 @@ def _limits(args: argparse.Namespace, progress: Progress) -> Iterator[dict[str, 
         state["interrupted"] = True
 
     def watcher(status: Any, seconds: float) -> StopReason | None:
-        done = f"{status.passes} passes" if args.linear else f"{status.iterations} iterations"
-        progress.show(f"{done}, violation {status.violation:.3g}")
+        steps = "passes" if args.linear else "iterations"
+        measure = f"{status.measure.name} {status.violation:.3g}"
+        progress.show(f"{status.iterations} {steps}, {measure}", status.progress)
         if state["interrupted"]:
             return StopReason.INTERRUPTED
         over = args.time_limit is not None and time.perf_counter() - start > args.time_limit
