@@ -6,7 +6,6 @@ prints, as JSON, wall and CPU seconds of the fit, the memory it took beyond what
 and the dual objective, computed anew from the coefficients with kernel values in float64.
 """
 
-import itertools
 import json
 import re
 import sys
