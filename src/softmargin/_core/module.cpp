@@ -217,6 +217,26 @@ nb::ndarray<nb::numpy, double> expansion(
   return to_numpy(std::move(sums), {static_cast<std::size_t>(points.count), groups, outputs});
 }
 
+// Products of rows and columns become kernel values, in place.
+template <class Real>
+void apply_kernel(nb::ndarray<Real, nb::ndim<2>, nb::c_contig> products,
+                  nb::ndarray<const double, nb::ndim<1>, nb::c_contig> row_norms,
+                  nb::ndarray<const Real, nb::ndim<1>, nb::c_contig> column_norms,
+                  const std::string& function, double gamma, double coef0, int degree,
+                  int threads) {
+  if (products.shape(0) != row_norms.size() || products.shape(1) != column_norms.size())
+    throw std::invalid_argument("products and norms do not fit together");
+  const Kernel kernel{kernel_function(function), gamma, coef0, degree};
+  const std::size_t columns = products.shape(1);
+  nb::gil_scoped_release release;
+  parallel_ranges(static_cast<std::int64_t>(products.shape(0)), 1, threads,
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    for (std::int64_t r = begin; r < end; ++r)
+                      kernel.apply(products.data() + r * columns, static_cast<Index>(columns),
+                                   row_norms.data()[r], column_norms.data());
+                  });
+}
+
 template <class Real>
 void bind(nb::module_ m) {
   nb::class_<Examples<Real>> examples(m, "Examples");
@@ -263,6 +283,8 @@ void bind(nb::module_ m) {
 
   m.def("expansion", &expansion<Real>, "points"_a, "vectors"_a, "function"_a, "gamma"_a, "coef0"_a,
         "degree"_a, "coefficients"_a, "group_starts"_a, "threads"_a);
+  m.def("apply_kernel", &apply_kernel<Real>, "products"_a, "row_norms"_a, "column_norms"_a,
+        "function"_a, "gamma"_a, "coef0"_a, "degree"_a, "threads"_a);
 }
 
 }  // namespace

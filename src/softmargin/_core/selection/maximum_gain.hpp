@@ -22,11 +22,10 @@ struct Gain {
   double step = 0;
 };
 
-// The step of a pair: how far from the free optimum the bounds let it go. Of a slope's sign depends
-// which of the two rises; `rise` and `fall` are the rooms of the pair in either case.
-inline double clipped_step(double slope, double curvature, double rise, double fall) {
-  const double free = std::abs(slope) / std::max(curvature, 1e-300);
-  return std::min(free, slope > 0 ? rise : fall);
+// The step of a pair along which the first rises and the second falls, negative where they go the
+// other way: the free optimum, clipped to what the bounds leave.
+inline double clipped_step(double slope, double curvature, double lowest, double highest) {
+  return std::max(lowest, std::min(highest, slope / std::max(curvature, 1e-300)));
 }
 
 // The best partner of one variable whose kernel row is given.
@@ -34,29 +33,30 @@ template <class Real>
 Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const double* diagonal) {
   const Part& own_part = dual.parts[fixed.part];
   const Index i = fixed.position;
-  const double own = diagonal[i];
-  const double own_rise = own_part.upper[i] - own_part.beta[i];
-  const double own_fall = own_part.beta[i] - own_part.lower[i];
+  // By value into the loop, which would not vectorise otherwise.
+  const double own = diagonal[i], value = dual.value(fixed);
+  const double own_lowest = own_part.lower[i] - own_part.beta[i];
+  const double own_highest = own_part.upper[i] - own_part.beta[i];
   Gain result;
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != fixed.part) continue;
     const Part& part = dual.parts[s];
-    // Written such that the slope of a variable with itself is exactly zero.
-    const double value = dual.value(fixed), offset = part.offset;
+    const double offset = part.offset;
     const Best found = argmax(
         dual.active,
-        [&, value, offset, own, own_rise, own_fall](Index start, Index count, double* scores) {
+        [&, offset, own, value, own_lowest, own_highest](Index start, Index count, double* scores) {
           const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
           const double *lower = &part.lower[start], *upper = &part.upper[start];
           const double* other = diagonal + start;
           const Real* products = row + start;
           for (Index k = 0; k < count; ++k) {
+            // Written such that the slope of a variable with itself is exactly zero.
             const double slope = value + (gradient[k] + offset);
             const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
             const double step =
-                clipped_step(slope, curvature, std::min(own_rise, beta[k] - lower[k]),
-                             std::min(own_fall, upper[k] - beta[k]));
-            scores[k] = step * (std::abs(slope) - 0.5 * curvature * step);
+                clipped_step(slope, curvature, std::max(own_lowest, beta[k] - upper[k]),
+                             std::min(own_highest, beta[k] - lower[k]));
+            scores[k] = step * (slope - 0.5 * curvature * step);
           }
         },
         0, 1e-9);
@@ -66,8 +66,9 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
     const double slope = value - dual.value(partner);
     const double curvature = own + diagonal[k] - 2 * static_cast<double>(row[k]);
     result.gain = found.score;
-    result.step = clipped_step(slope, curvature, std::min(own_rise, part.beta[k] - part.lower[k]),
-                               std::min(own_fall, part.upper[k] - part.beta[k]));
+    result.step =
+        std::abs(clipped_step(slope, curvature, std::max(own_lowest, part.beta[k] - part.upper[k]),
+                              std::min(own_highest, part.beta[k] - part.lower[k])));
     result.pair = slope > 0 ? Pair{fixed, partner, slope} : Pair{partner, fixed, -slope};
   }
   return result;
