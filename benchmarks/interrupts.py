@@ -4,9 +4,9 @@
 
 A child process fits again and again and gets a SIGINT at a random moment of each fit.  Measures
 the time from the signal until KeyboardInterrupt is raised, or, with on_interrupt="keep", until the
-model is there; of that, until the solver has stopped, the rest being its certificate.  A kept model's
-duality gap is recomputed from its attributes and compared with its certificate.  Prints a table in
-Markdown; fails where raising takes more than 0.2 s or a certificate is wrong.
+model is there; of that, until the solver has stopped, the rest being its certificate.  A kept
+model's duality gap is recomputed from its attributes and compared with its certificate.  Prints a
+table in Markdown; fails where raising takes more than 0.2 s or a certificate is wrong.
 """
 
 import argparse

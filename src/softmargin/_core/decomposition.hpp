@@ -109,7 +109,8 @@ class Decomposition {
     double largest = 0;
     for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
     dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
-    if (shrinking_) shrinking_->start(dual_, matrix_);
+    // Who has been asked to stop meanwhile will not shrink any more.
+    if (shrinking_ && !matrix_.interruption().stopped()) shrinking_->start(dual_, matrix_);
     status_.objective = dual_.objective();
     started_ = true;
   }
