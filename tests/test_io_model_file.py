@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import softmargin
 from softmargin.io.container import ALIGNMENT, Container
@@ -33,8 +34,9 @@ MACHINES = [
 @pytest.mark.parametrize("layout", [np.asarray, np.float32, sp.csr_matrix, "precomputed"])
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{type(m).__name__}-{m.kernel}")
 def test_everything_comes_back(tmp_path, machine, layout, mmap):
+    machine = clone(machine)  # threads that run this test share the given one
     if layout == "precomputed":
-        machine = type(machine)(**{**machine.get_params(), "kernel": "precomputed"})
+        machine.set_params(kernel="precomputed")
         data = np.exp(-((X[:, None] - X) ** 2).sum(-1))
     else:
         data = layout(X)
