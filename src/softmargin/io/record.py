@@ -77,6 +77,28 @@ class Record:
             return classes[(values >= 0).astype(np.intp)], values
         return classes[multiclass.vote(values, len(classes))], values
 
+    def predict_probabilities(self, X: Any) -> tuple[NDArray[Any], Array]:
+        """Predictions, and a row of probabilities for each: of the classes in their order, or for
+        a one-class machine of 1 and -1.  Of models that svm-train -b 1 has written."""
+        from softmargin.io.probability import class_probabilities, inlier_probability
+
+        if self.kind == "OneClassSVM":
+            predicted, values = self.predict(X)
+            inlier = inlier_probability(values, self.attributes["prob_density_marks_"])
+            return predicted, np.stack([inlier, 1 - inlier], axis=1)
+        classes, values = self.attributes["classes_"], self.decision_values(X)
+        if len(classes) == 2:  # a value above zero means the second here, the first in the file
+            values = -values[:, None]
+        A, B = self.attributes["probA_"], self.attributes["probB_"]
+        probabilities = class_probabilities(values, A, B, len(classes))
+        return classes[probabilities.argmax(axis=1)], probabilities
+
+    @property
+    def has_probabilities(self) -> bool:
+        if self.kind == "OneClassSVM":
+            return "prob_density_marks_" in self.attributes
+        return self.is_classifier and {"probA_", "probB_"} <= self.attributes.keys()
+
     def decision_values(self, X: Any) -> Array:
         """One value per row; for more than two classes one per pair of classes, or of a linear
         machine one per class."""
