@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin import multiclass
+from softmargin.columns import with_columns
 from softmargin.io.streams import available_processors
 
 Array = NDArray[np.float64]
@@ -140,24 +141,9 @@ class Record:
 
 
 def _same_features(vectors: Any, X: Any) -> tuple[Any, Any]:
-    """Both with the same columns, sparse if either is.
-
-    Where the columns are many more than the entries, only those that have one are kept: an index
-    of a billion in a file shall not cost memory for a billion columns.
-    """
+    """Both with the same columns, sparse if either is."""
     if not sp.issparse(vectors) and not sp.issparse(X) and vectors.shape[1] == X.shape[1]:
         return vectors, X
     vectors, X = sp.csr_matrix(vectors), sp.csr_matrix(X)
     width = max(vectors.shape[1], X.shape[1])
-    if width <= 2**16 + 4 * (vectors.nnz + X.nnz):
-        return _with_columns(vectors, vectors.indices, width), _with_columns(X, X.indices, width)
-    used, columns = np.unique(np.concatenate([vectors.indices, X.indices]), return_inverse=True)
-    return (
-        _with_columns(vectors, columns[: vectors.nnz], len(used)),
-        _with_columns(X, columns[vectors.nnz :], len(used)),
-    )
-
-
-def _with_columns(X: Any, indices: NDArray[Any], width: int) -> sp.csr_matrix:
-    indices = indices.astype(X.indptr.dtype, copy=False)
-    return sp.csr_matrix((X.data, indices, X.indptr), shape=(X.shape[0], width), copy=False)
+    return with_columns(vectors, vectors.indices, width), with_columns(X, X.indices, width)
