@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin import _core
+from softmargin.columns import compact
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -39,6 +40,8 @@ class FunctionOfProducts:
     translation_invariant: ClassVar[bool] = False
 
     def training(self, X: Any) -> Sources:
+        if sp.issparse(X):
+            (X,) = compact(X)
         centre = self._centre(X)
 
         @cache
@@ -59,6 +62,8 @@ class FunctionOfProducts:
         """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v).
 
         Kernel values are computed in the precision of X, the sums in float64."""
+        if sp.issparse(X):
+            X, vectors = compact(X, vectors)
         core = CORES["float32" if X.dtype == np.float32 else "float64"]
         centre = self._centre(vectors)
         sums: Array = core.expansion(

@@ -267,7 +267,8 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
             for name, value in self.get_params(deep=False).items()
             if name not in WITHOUT_EFFECT
         }
-        return Recorder(checkpoint, identity(parameters, X, problems))
+        duals = [problem.dual() for _, problem in problems]
+        return Recorder(checkpoint, identity(parameters, X, problems), duals)
 
     def _warn_unless_converged(self) -> None:
         """To be called by ``fit`` itself, so that the warning points to the caller of ``fit``."""
