@@ -303,6 +303,18 @@ def test_weights_in_float32_end_with_a_certificate_in_float64(machine):
         )
 
 
+def test_float32_first_is_chosen_where_the_weights_are_large():
+    X, y = digits()
+    assert LinearSVC(random_state=0).fit(X, y).solution_.precision == "float64"
+    wide = sp.csr_matrix((X[:60].ravel(), np.tile(np.arange(64) * 300, 60), np.arange(61) * 64))
+    found = LinearSVC(tol=1e-8, max_iter=20_000, random_state=0).fit(wide, y[:60])
+    assert found.solution_.precision == "float32"
+    exact = LinearSVC(precision="float64", tol=1e-8, max_iter=20_000, random_state=0)
+    assert found.solution_.primal_objective == pytest.approx(
+        exact.fit(wide, y[:60]).solution_.primal_objective, rel=1e-8
+    )
+
+
 # --- warm start, seeds, limits -------------------------------------------------------------------
 
 
