@@ -251,6 +251,17 @@ def test_same_machine_as_scikit_learn(machine, fit_intercept):
     np.testing.assert_allclose(ours.intercept_, peer.intercept_, atol=1e-4)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_the_intercept_is_the_weight_of_a_constant_feature(machine, make):
+    X, y = small()
+    ours = LinearSVC(machine, C=0.1, intercept_scaling=3.0, **TIGHT).fit(make(X), y)
+    wider = make(np.column_stack([X, np.full(len(y), 3.0)]))
+    same = LinearSVC(machine, C=0.1, fit_intercept=False, **TIGHT).fit(wider, y)
+    np.testing.assert_array_equal(ours.coef_, same.coef_[:, :-1])
+    np.testing.assert_array_equal(ours.intercept_, 3.0 * same.coef_[:, -1])
+
+
 def forms(X):
     padded = np.zeros((2 * len(X), X.shape[1]))
     padded[::2] = X
