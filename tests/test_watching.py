@@ -357,6 +357,17 @@ def test_sklearn_callbacks_in_a_pipeline_and_a_search(n_jobs, capfd):
     assert "SVC - fit" in capfd.readouterr().out
 
 
+@needs_callbacks
+def test_scoring_monitor_does_no_harm_and_records_nothing():
+    from sklearn.callback import ScoringMonitor
+
+    X, z = make_data(200)
+    monitor = ScoringMonitor(scoring="accuracy")
+    assert SVC().set_callbacks(monitor).fit(X, z > 0).solution_.converged
+    with pytest.raises(ValueError, match="No logs to retrieve"):
+        monitor.get_logs()
+
+
 # --- Ctrl-C -----------------------------------------------------------------------------------
 
 CHILD = """

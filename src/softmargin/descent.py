@@ -18,12 +18,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin import _core
-from softmargin.checkpoint import Recorder
+from softmargin.checkpoint import Recorder, Take
 from softmargin.solution import Solution, StopReason
 from softmargin.training import LONGEST_SLICE, Effort, Point, in_slices, run_all
 from softmargin.watching import Watch
 
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
+NEAR_CACHE_BYTES = 2**20  # weights that fit are read no faster in float32
 
 Array = NDArray[np.float64]
 Dual = tuple[NDArray[np.int64], NDArray[np.int32], Array]
@@ -74,6 +75,21 @@ class Problem:
         before = np.concatenate([[0], np.cumsum(mine)])
         return before[starts], (column[mine] - self.first).astype(np.int32), beta[mine]
 
+    coefficients = 0  # what a solved part leaves in a checkpoint is its variables
+
+    def read(self, take: Take) -> list[Any]:
+        """The variables in a checkpoint; ValueError for such as the core could not start from."""
+        starts = take(len(self.upper) + 1)
+        if starts[0] != 0 or not (np.diff(starts) >= 0).all() or (starts % 1 != 0).any():
+            raise ValueError("numbers of variables that do not rise")
+        column, beta = take(int(starts[-1])), take(int(starts[-1]))
+        if not ((column >= 0) & (column < self.columns) & (column % 1 == 0)).all():
+            raise ValueError("columns that the weights do not have")
+        limit = np.repeat(self.upper, np.diff(starts).astype(np.int64))
+        if not ((beta >= 0) & (beta <= limit * (1 + 1e-9))).all():
+            raise ValueError("variables out of their bounds")
+        return [starts.astype(np.int64), column.astype(np.int32), beta]
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -113,6 +129,14 @@ def descend(parts: list[Problem], starts: dict[int, Point], settings: Settings) 
         np.hstack([result.weights for result in results]),
         _merge([result.dual for result in results], parts),
     )
+
+
+def weights_precision(problem: Problem, asked: str) -> str:
+    """The precision that the weights have at first; "auto" looks at their size."""
+    if asked != "auto":
+        return asked
+    bytes_of_weights = 8 * problem.X.shape[1] * problem.columns
+    return "float32" if bytes_of_weights > NEAR_CACHE_BYTES else "float64"
 
 
 def _descend_part(problem: Problem, number: int, start: Point | None, settings: Settings) -> Result:

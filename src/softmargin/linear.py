@@ -18,8 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from softmargin.checkpoint import Checkpoint, Recorder
-from softmargin.descent import Dual, Problem, Settings, descend
+from softmargin.descent import Dual, Problem, Settings, descend, weights_precision
 from softmargin.io.saving import Saving
+from softmargin.memory import available_bytes
 from softmargin.observed import Observed
 from softmargin.training import Point
 from softmargin.validation import (
@@ -65,10 +66,10 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         Factor on C for each class.
     shrinking : bool, default=True
         Leave out examples, and classes of examples, that seem settled (and check them at the end).
-    precision : {"float64", "float32"}, default="float64"
+    precision : {"auto", "float64", "float32"}, default="auto"
         Of the weights during the descent.  "float32" takes the first passes (up to a relative gap
         of 1e-4) with half the memory traffic; the rest, the result and its certificate are
-        always in float64.
+        always in float64.  "auto" is "float32" where the weights take more than 1 MiB.
     random_state : int, RandomState instance or None, default=None
         For the order of the examples in each pass.
     n_jobs : int or None, default=None
@@ -126,7 +127,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "shrinking": ["boolean"],
-        "precision": [StrOptions({"float64", "float32"})],
+        "precision": [StrOptions({"auto", "float64", "float32"})],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -143,7 +144,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         shrinking: bool = True,
-        precision: str = "float64",
+        precision: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -197,10 +198,10 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
             problem, codes = self._problem(X, y, sample_weight)
             parts = problem.split(self._threads())
             stated = (problem.column, problem.upper, problem.constant)
-            recorder = self._recorder(problem.X, stated, parts=len(parts))
+            recorder = self._recorder(problem.X, stated, parts, parts=len(parts))
             with self._watched(problem.X, len(parts)) as watch:
                 starts = self._starts(parts, problem, codes, recorder)
-                result = descend(parts, starts, self._settings(watch, recorder))
+                result = descend(parts, starts, self._settings(problem, watch, recorder))
             self.solution_ = result.solution
             self.n_iter_ = result.solution.iterations
             self._keep(result.weights)
@@ -226,6 +227,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         self.class_weight_ = class_weights(self.class_weight, classes, labels)
         self.classes_ = classes
         binary = self.multi_class == "ovr" and len(classes) == 2
+        _check_room_for_weights(X.shape[1], 1 if binary else len(classes))
         problem = Problem(
             X=X,
             # One column is enough for "the second class against the first".
@@ -247,12 +249,12 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
             )
         return int(effective_n_jobs(self.n_jobs))
 
-    def _settings(self, watch: Watch, recorder: Recorder | None) -> Settings:
+    def _settings(self, problem: Problem, watch: Watch, recorder: Recorder | None) -> Settings:
         return Settings(
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             shrinking=bool(self.shrinking),
-            precision=self.precision,
+            precision=weights_precision(problem, self.precision),
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             watch=watch,
             recorder=recorder,
@@ -286,7 +288,8 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         dual = rows, (cls - self._first_class(problem)).astype(np.int32), beta
         for number, part in enumerate(parts):
             if number not in starts:
-                starts[number] = Point(list(part.select(dual)), self.precision)
+                precision = weights_precision(problem, self.precision)
+                starts[number] = Point(list(part.select(dual)), precision)
         return starts
 
     def _keep_start(self, dual: Dual, problem: Problem, codes: Codes) -> None:
@@ -308,3 +311,19 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
     def _first_class(self, problem: Problem) -> int:
         """The class that the first column of W is about: with one column, the second of two."""
         return len(self.classes_) - problem.columns
+
+
+def _check_room_for_weights(features: int, columns: int) -> None:
+    needed, free = 8 * features * columns, available_bytes()
+    problem = None
+    if features >= 2**31 - 1:
+        problem = "at most 2147483646 can have weights"
+    elif needed > free:
+        problem = (
+            f"their weights would take {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
+        )
+    if problem:
+        raise ValueError(
+            f"X has {features} features: {problem}. Number the features without gaps, or hash them"
+            " to fewer (sklearn.feature_extraction.FeatureHasher)."
+        )

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _num_samples,
@@ -21,15 +20,15 @@ from sklearn.utils.validation import (
 )
 
 from softmargin import planning
-from softmargin.checkpoint import Answer, Recorder
+from softmargin.checkpoint import Answer, DualVariables, Recorder
 from softmargin.formulations import Formulation, Model
 from softmargin.io.saving import Saving
-from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
+from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed, take
 from softmargin.memory import cache_bytes
 from softmargin.observed import Observed
 from softmargin.solution import Solution
 from softmargin.training import Point, Settings, run_all, train
-from softmargin.validation import for_core
+from softmargin.validation import for_core, is_plain
 from softmargin.warm_start import Kept
 from softmargin.watching import Watch
 from softmargin.working_sets import BY_NAME, WorkingSet
@@ -144,7 +143,8 @@ class KernelMachine(Saving, Observed):
         the problems of one fit, and of the next, apart."""
         names = names or [None]
         kernel = self._make_kernel(X, weight)
-        recorder = self._recorder(X, _stated(problems))
+        variables = [DualVariables(problem.dual()) for _, problem in problems]
+        recorder = self._recorder(X, _stated(problems), variables)
         with self._watched(X, len(problems)) as watch:
             starts = self._starts(names, problems, recorder)
             answers = self._train(kernel, X, problems, starts, watch, recorder)
@@ -169,10 +169,11 @@ class KernelMachine(Saving, Observed):
     ) -> list[Answer]:
         threads = planning.threads(self.n_jobs)
         together = planning.problems_at_once(len(problems), threads, callable(self.kernel))
+        largest = max(len(ids) for ids, _ in problems)
         settings = Settings(
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
-            cache_bytes=cache_bytes(self.cache_size) // together,
+            cache_bytes=cache_bytes(self.cache_size, 8 * together * largest**2) // together,
             threads=threads // together,
             max_iter=int(self.max_iter),
             watch=watch,
@@ -223,7 +224,7 @@ class KernelMachine(Saving, Observed):
         if self.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = _safe_indexing(X, support)
+            self.support_vectors_ = take(X, support)
         self._n_support = n_support
         self.dual_coef_ = sp.csr_matrix(dual_coef) if self._sparse else dual_coef
 
@@ -279,7 +280,9 @@ class KernelMachine(Saving, Observed):
         check_is_fitted(self)
         if callable(self.kernel):
             return _indexable(X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
+        if not is_plain(X, self):
+            checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
+            X = validate_data(self, X, reset=False, **checks)
         if sp.issparse(X) and not self._sparse:
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"

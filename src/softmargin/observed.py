@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from softmargin import sklearn_callbacks as skl
-from softmargin.checkpoint import Checkpoint, Recorder, identity
+from softmargin.checkpoint import Checkpoint, Recorder, Variables, identity
 from softmargin.history import History
 from softmargin.progress import shown
 from softmargin.solution import Solution
@@ -77,9 +77,12 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             tasks.end()
         self.history_ = history.array()
 
-    def _recorder(self, X: Any, stated: Iterable[Any], **others: Any) -> Recorder | None:
+    def _recorder(
+        self, X: Any, stated: Iterable[Any], variables: Sequence[Variables], **others: Any
+    ) -> Recorder | None:
         """Records the fit in its checkpoint, if there is to be one.  `stated` are the arrays and
-        numbers that state the problems; `others` are what counts as parameters beside them."""
+        numbers that state the problems, `variables` those that they solve for; `others` are what
+        counts as parameters beside them."""
         if self.checkpoint is None:
             return None
         checkpoint = self.checkpoint
@@ -90,7 +93,7 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             for name, value in self.get_params(deep=False).items()
             if name not in WITHOUT_EFFECT
         }
-        return Recorder(checkpoint, identity(parameters | others, X, stated))
+        return Recorder(checkpoint, identity(parameters | others, X, stated), variables)
 
     def _warn_unless_converged(self) -> None:
         """To be called by ``fit`` itself, so that the warning points to the caller of ``fit``."""

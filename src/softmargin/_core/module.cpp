@@ -160,14 +160,27 @@ class Solver {
   Decomposition<Real> decomposition_;
 };
 
+template <class Value>
+void check_rows_contiguous(const Input<Value, 2>& X) {
+  if (X.shape(0) > 0 && X.shape(1) > 1 && X.stride(1) != 1)
+    throw std::invalid_argument("the values of a row of X must be contiguous");
+}
+
+template <class Value>
+auto means_of(Input<Value, 2> X) {
+  check_rows_contiguous(X);
+  return to_numpy(
+      means(X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(0)),
+      {X.shape(1)});
+}
+
 template <class Value, class Real>
 void bind_dense(nb::class_<Examples<Real>>& examples, nb::class_<RowSource<Real>>& rows) {
   // X has contiguous rows; centre is empty or has one value a feature.
   examples.def_static(
       "dense",
       [](Input<Value, 2> X, Column<double> centre) -> Examples<Real>* {
-        if (X.shape(0) > 0 && X.shape(1) > 1 && X.stride(1) != 1)
-          throw std::invalid_argument("the values of a row of X must be contiguous");
+        check_rows_contiguous(X);
         return new DenseExamples<Value, Real>(X.data(), static_cast<Index>(X.shape(0)),
                                               static_cast<Index>(X.shape(1)), X.stride(0),
                                               centre.size() ? centre.data() : nullptr);
@@ -299,6 +312,8 @@ SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
       .value("no_progress", Outcome::no_progress)
       .value("stuck", Outcome::stuck)
       .value("unbounded", Outcome::unbounded);
+  m.def("means", &means_of<float>, "X"_a.noconvert());
+  m.def("means", &means_of<double>, "X"_a.noconvert());
   nb::class_<Status>(m, "Status")
       .def_ro("outcome", &Status::outcome)
       .def_ro("violation", &Status::violation)
