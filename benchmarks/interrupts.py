@@ -21,10 +21,10 @@ import warnings
 import numpy as np
 
 MACHINES = {
-    "SVC": {"C": 1000.0, "gamma": 0.05},
-    "NuSVC": {"nu": 0.05, "gamma": 0.05},
-    "SVR": {"C": 1000.0, "gamma": 0.05, "epsilon": 0.1},
-    "NuSVR": {"C": 100.0, "nu": 0.3, "gamma": 0.05},
+    "SVC": {"C": 1000.0, "gamma": 0.05, "tol": 1e-8},
+    "NuSVC": {"nu": 0.05, "gamma": 0.05, "tol": 1e-8},
+    "SVR": {"C": 1000.0, "gamma": 0.05, "epsilon": 0.1, "tol": 1e-8},
+    "NuSVR": {"C": 100.0, "nu": 0.3, "gamma": 0.05, "tol": 1e-8},
     "OneClassSVM": {
         "nu": 0.5,
         "gamma": 0.05,
@@ -35,6 +35,9 @@ MACHINES = {
     "LinearSVC": {"C": 100.0, "tol": 1e-14, "max_iter": 10**9, "fit_intercept": False},
 }
 CLASSIFIERS = ("SVC", "NuSVC")
+PROMISED = {"float64": 1e-6, "float32": 0.05}
+"""By how much of itself a gap may be off, by the precision of the kernel rows that certify it: they
+are float32 only where rounding is a hundredth of the violation."""
 
 
 def make_data(name, count):
@@ -50,12 +53,15 @@ def make_data(name, count):
 # --- the child ---------------------------------------------------------------------------------
 
 
-def child(name, on_interrupt, count, times):
-    """Fits; says when it is ready, and in JSON what came of the signal and when."""
+def child(name, on_interrupt, count, times, longest):
+    """Fits; says how long that takes, when it is ready for a signal, and in JSON what came of it
+    and when."""
     import softmargin
 
     warnings.simplefilter("ignore")
     X, y = make_data(name, count)
+    first = getattr(softmargin, name)(**MACHINES[name], time_limit=longest).fit(X, y)
+    print(first.solution_.seconds, flush=True)  # so that signals come before a fit's end
     for _ in range(times):
         machine = getattr(softmargin, name)(**MACHINES[name], on_interrupt=on_interrupt)
         stopped = []
@@ -71,6 +77,7 @@ def child(name, on_interrupt, count, times):
             # The last look but one is when the solver has stopped, the last one is the end.
             answer["solver"] = stopped[-2] if len(stopped) > 1 else answer["at"]
             answer["certified"] = machine.solution_.duality_gap
+            answer["precision"] = machine.solution_.precision
             answer["recomputed"] = recomputed_gap(name, machine, X, y)
         print(json.dumps(answer), flush=True)
 
@@ -140,12 +147,14 @@ def _linear_gap(machine, X, y):
 def interrupt(name, on_interrupt, args):
     """The child's answers, with the seconds that each took."""
     command = [sys.executable, __file__, "--child", name, on_interrupt]
-    command += ["--examples", str(args.examples), "--times", str(args.times)]
+    for option in ("examples", "times", "longest"):
+        command += [f"--{option}", str(getattr(args, option))]
     answers = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        latest = 0.8 * float(process.stdout.readline())
         for _ in range(args.times):
             assert process.stdout.readline().strip() == "ready"
-            time.sleep(random.uniform(0, args.longest))
+            time.sleep(random.uniform(0, latest))
             sent = time.time()
             process.send_signal(signal.SIGINT)
             answer = json.loads(process.stdout.readline())
@@ -158,7 +167,7 @@ def report(name, on_interrupt, answers):
     seconds = [answer["at"] - answer["sent"] for answer in answers]
     solver = [max(0.0, a["solver"] - a["sent"]) for a in answers if "solver" in a]
     wrong = [
-        abs(a["certified"] - a["recomputed"]) / abs(a["recomputed"])
+        (abs(a["certified"] - a["recomputed"]) / abs(a["recomputed"]), PROMISED[a["precision"]])
         for a in answers
         if "certified" in a
     ]
@@ -166,15 +175,14 @@ def report(name, on_interrupt, answers):
         f"{np.median(seconds):.3f}",
         f"{max(seconds):.3f}",
         f"{max(solver):.3f}" if solver else "-",
-        f"{max(wrong):.1e}" if wrong else "-",
+        f"{max(wrong)[0]:.1e}" if wrong else "-",
     ]
     print(f"| {name} | {on_interrupt} | {' | '.join(columns)} |", flush=True)
     expected = {"raise": "KeyboardInterrupt", "keep": "INTERRUPTED"}[on_interrupt]
     faults = [f"{name}: {a['reason']}" for a in answers if a["reason"] != expected]
     if on_interrupt == "raise" and max(seconds) > 0.2:
         faults.append(f"{name}: took {max(seconds):.3f} s to raise")
-    if wrong and max(wrong) > 1e-6:
-        faults.append(f"{name}: a certificate is off by {max(wrong):.1e}")
+    faults += [f"{name}: a certificate is off by {w:.1e}" for w, most in wrong if w > most]
     return faults
 
 
@@ -189,7 +197,7 @@ def main():
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        return child(*args.child, args.examples, args.times)
+        return child(*args.child, args.examples, args.times, args.longest)
     random.seed(0)
     print("| machine | on_interrupt | median s | longest s | until stopped | certificate off by |")
     print("|---|---|---|---|---|---|", flush=True)

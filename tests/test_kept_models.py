@@ -81,6 +81,23 @@ def test_kernel_machines(name, rule, monkeypatch):
     assert expected.rounding < 1e-3 * solution.duality_gap
 
 
+@pytest.mark.parametrize("name", ["SVC", "SVR"])
+def test_rounded_rows_do_not_make_a_gap_look_small(name):
+    """Stopped where float32 rows are at their end, but not the fit."""
+    X, z = make_data(1500)
+    y = z if name == "SVR" else z > 0
+    machine = clone(MACHINES[name]).set_params(C=1000.0, gamma=GAMMA, tol=1e-9, working_set="block")
+    rounded = clone(machine).set_params(precision="float32", tol=1e-6).fit(X, y)
+    machine.set_params(max_iter=rounded.n_iter_ if name == "SVR" else int(rounded.n_iter_[0]))
+    with pytest.warns(ConvergenceWarning):
+        machine.fit(X, y)
+    expected, solution = certificate(name, machine, X, z), machine.solution_
+    assert solution.precision == "float64"
+    assert solution.duality_gap == pytest.approx(
+        expected.primal - expected.dual, abs=2 * expected.rounding
+    )
+
+
 @pytest.mark.parametrize("loss", ["weston_watkins", "crammer_singer", "ovr"])
 def test_linear_machines(loss, monkeypatch):
     """The dual variables give both W and, with it, the dual objective."""
