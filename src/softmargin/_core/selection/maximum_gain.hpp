@@ -1,6 +1,10 @@
 // Maximum-gain selection (maximum-gain paper, Sections 2.3 to 2.5): among the pairs whose kernel
 // values are at hand, because one variable is of the previous working set, the pair whose clipped
-// step lowers the objective most (eq. 3). Its own stopping quantity is the length of that step.
+// step lowers the objective most (eq. 3).
+//
+// Its own stopping quantity is the length of that pair's step before it is clipped. The paper's
+// text takes the clipped one, which is short as soon as the variable at hand is near a bound: it
+// fires anywhere, and not where the paper's counts end (docs/reproduction/maximum_gain.md).
 //
 // The hybrid rule takes the most violating pair instead when both variables of the previous working
 // set lie in a corner of their box, where maximum gain alone may get stuck (Theorem 7).
@@ -19,13 +23,13 @@ enum class GainRows { one, two, cached };  // the rows that gains are computed f
 struct Gain {
   double gain = 0;
   Pair pair;
-  double step = 0;
+  double free_step = 0;  // its length
 };
 
-// The step of a pair along which the first rises and the second falls, negative where they go the
-// other way: the free optimum, clipped to what the bounds leave.
-inline double clipped_step(double slope, double curvature, double lowest, double highest) {
-  return std::max(lowest, std::min(highest, slope / std::max(curvature, 1e-300)));
+// The step to the optimum of a pair, were there no bounds: the first rises and the second falls, or
+// where it is negative the other way round.
+inline double free_step(double slope, double curvature) {
+  return slope / std::max(curvature, 1e-300);
 }
 
 // The best partner of one variable whose kernel row is given.
@@ -53,22 +57,19 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
             // Written such that the slope of a variable with itself is exactly zero.
             const double slope = value + (gradient[k] + offset);
             const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
-            const double step =
-                clipped_step(slope, curvature, std::max(own_lowest, beta[k] - upper[k]),
-                             std::min(own_highest, beta[k] - lower[k]));
+            const double lowest = std::max(own_lowest, beta[k] - upper[k]);
+            const double highest = std::min(own_highest, beta[k] - lower[k]);
+            const double step = std::max(lowest, std::min(highest, free_step(slope, curvature)));
             scores[k] = step * (slope - 0.5 * curvature * step);
           }
         },
         0, 1e-9);
     if (!(found.score > result.gain)) continue;
-    const Index k = found.position;
-    const Variable partner{s, k};
+    const Variable partner{s, found.position};
     const double slope = value - dual.value(partner);
-    const double curvature = own + diagonal[k] - 2 * static_cast<double>(row[k]);
+    const double products = static_cast<double>(row[found.position]);
     result.gain = found.score;
-    result.step =
-        std::abs(clipped_step(slope, curvature, std::max(own_lowest, part.beta[k] - part.upper[k]),
-                              std::min(own_highest, part.beta[k] - part.lower[k])));
+    result.free_step = free_step(std::abs(slope), own + diagonal[found.position] - 2 * products);
     result.pair = slope > 0 ? Pair{fixed, partner, slope} : Pair{partner, fixed, -slope};
   }
   return result;
@@ -98,7 +99,8 @@ class MaximumGain final : public Rule<Rows> {
       return start;
     // A use, so that the partner's row does not push it out of a small cache.
     if (best.gain > 0) rows.row(fixed.position, dual.active);
-    return {best.pair, std::max(best.pair.violation, 0.0), best.step, !hybrid_ && best.gain == 0};
+    return {best.pair, std::max(best.pair.violation, 0.0), best.free_step,
+            !hybrid_ && best.gain == 0};
   }
 
   // The variable that is new to the working set comes last: with one row it is the one to keep.
