@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from softmargin.descent import Problem, Settings, descend
 from softmargin.io.saving import Saving
+from softmargin.memory import available_bytes
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -59,10 +60,10 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         Factor on C for each class.
     shrinking : bool, default=True
         Leave out examples, and classes of examples, that seem settled (and check them at the end).
-    precision : {"float64", "float32"}, default="float64"
+    precision : {"auto", "float64", "float32"}, default="auto"
         Of the weights during the descent.  "float32" takes the first passes (up to a relative gap
         of 1e-4) with half the memory traffic; the rest, the result and its certificate are
-        always in float64.
+        always in float64.  "auto" is "float32" where the weights take more than 1 MiB.
     warm_start : bool, default=False
         Start from the dual variables of the last fit, which must have had as many examples and
         classes.  They are scaled to the new C.
@@ -103,7 +104,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "shrinking": ["boolean"],
-        "precision": [StrOptions({"float64", "float32"})],
+        "precision": [StrOptions({"auto", "float64", "float32"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -121,7 +122,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         shrinking: bool = True,
-        precision: str = "float64",
+        precision: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -191,6 +192,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         self.class_weight_ = class_weights(self.class_weight, classes, labels)
         self.classes_ = classes
         binary = self.multi_class == "ovr" and len(classes) == 2
+        _check_room_for_weights(X.shape[1], 1 if binary else len(classes))
         return Problem(
             X=X,
             # One column is enough for "the second class against the first".
@@ -278,3 +280,19 @@ def _print_status(status: Any, seconds: float) -> None:
         f"  non-zero {status.entries}",
         flush=True,
     )
+
+
+def _check_room_for_weights(features: int, columns: int) -> None:
+    needed, free = 8 * features * columns, available_bytes()
+    problem = None
+    if features >= 2**31 - 1:
+        problem = "at most 2147483646 can have weights"
+    elif needed > free:
+        problem = (
+            f"their weights would take {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
+        )
+    if problem:
+        raise ValueError(
+            f"X has {features} features: {problem}. Number the features without gaps, or hash them"
+            " to fewer (sklearn.feature_extraction.FeatureHasher)."
+        )

@@ -26,18 +26,12 @@ struct Gain {
   double free_step = 0;  // its length
 };
 
-// The step to the optimum of a pair, were there no bounds: the first rises and the second falls, or
-// where it is negative the other way round.
-inline double free_step(double slope, double curvature) {
-  return slope / std::max(curvature, 1e-300);
-}
-
 // The best partner of one variable whose kernel row is given.
 template <class Real>
 Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const double* diagonal) {
   const Part& own_part = dual.parts[fixed.part];
   const Index i = fixed.position;
-  // By value into the loop, which would not vectorise otherwise.
+  const double* gradient = dual.gradient.data();
   const double own = diagonal[i], value = dual.value(fixed);
   const double own_lowest = own_part.lower[i] - own_part.beta[i];
   const double own_highest = own_part.upper[i] - own_part.beta[i];
@@ -45,32 +39,27 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != fixed.part) continue;
     const Part& part = dual.parts[s];
+    const double *beta = part.beta.data(), *lower = part.lower.data(), *upper = part.upper.data();
     const double offset = part.offset;
-    const Best found = argmax(
-        dual.active,
-        [&, offset, own, value, own_lowest, own_highest](Index start, Index count, double* scores) {
-          const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
-          const double *lower = &part.lower[start], *upper = &part.upper[start];
-          const double* other = diagonal + start;
-          const Real* products = row + start;
-          for (Index k = 0; k < count; ++k) {
-            // Written such that the slope of a variable with itself is exactly zero.
-            const double slope = value + (gradient[k] + offset);
-            const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
-            const double lowest = std::max(own_lowest, beta[k] - upper[k]);
-            const double highest = std::min(own_highest, beta[k] - lower[k]);
-            const double step = std::max(lowest, std::min(highest, free_step(slope, curvature)));
-            scores[k] = step * (slope - 0.5 * curvature * step);
-          }
-        },
-        0, 1e-9);
+    // Written such that the slope of a variable with itself is exactly zero.
+    const auto slope = [=](auto at) { return value + (at(gradient) + offset); };
+    const auto curvature = [=](auto at) { return (own + at(diagonal)) - 2.0 * at(row); };
+    // To the optimum, were there no bounds; negative where the partner rises.
+    const auto free_step = [=](auto at) { return slope(at) / larger(curvature(at), at(1e-300)); };
+    const auto gain = [=](auto at) {
+      const auto lowest = larger(at(own_lowest), at(beta) - at(upper));
+      const auto highest = smaller(at(own_highest), at(beta) - at(lower));
+      const auto step = larger(lowest, smaller(highest, free_step(at)));
+      return step * (slope(at) - 0.5 * curvature(at) * step);
+    };
+    const Best found = argmax(dual.active, gain, 0, 1e-9);
     if (!(found.score > result.gain)) continue;
-    const Variable partner{s, found.position};
-    const double slope = value - dual.value(partner);
-    const double products = static_cast<double>(row[found.position]);
+    const One partner{found.position};
     result.gain = found.score;
-    result.free_step = free_step(std::abs(slope), own + diagonal[found.position] - 2 * products);
-    result.pair = slope > 0 ? Pair{fixed, partner, slope} : Pair{partner, fixed, -slope};
+    result.free_step = std::abs(free_step(partner));
+    const double violation = slope(partner);
+    result.pair = violation > 0 ? Pair{fixed, {s, partner.k}, violation}
+                                : Pair{{s, partner.k}, fixed, -violation};
   }
   return result;
 }
