@@ -34,7 +34,10 @@ def draw(megabytes: list[float], rows: dict[str, list[float]], path: str) -> Non
     axes = figure.subplots()
     for rule, counts in rows.items():
         axes.plot(megabytes, counts, "o-", label=rule)
-    axes.set(xscale="log", yscale="log", xlabel="cache (MB)", ylabel="kernel rows computed")
+    axes.set(xscale="log", xlabel="cache (MB)", ylabel="kernel rows computed")
+    axes.set_ylim(bottom=0)
+    axes.set_xticks(megabytes, [f"{value:g}" for value in megabytes], minor=False)
+    axes.minorticks_off()
     axes.legend()
     figure.savefig(path, dpi=150)
 
