@@ -1,4 +1,4 @@
-"""Run scikit-learn's check_estimator on all five machines: python -m tests.check_estimators
+"""Run scikit-learn's check_estimator on all machines: python -m tests.check_estimators
 
 Every check is run, none is expected to fail.  Two settings differ from the defaults.  tol, because
 the checks compare a fit with weights and one with repeated rows to seven digits, with OneClassSVM
@@ -19,7 +19,7 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import check_estimator
 
-from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 MACHINES = [
     SVC(tol=1e-9),
@@ -27,6 +27,10 @@ MACHINES = [
     SVR(tol=1e-9),
     NuSVR(tol=1e-9),
     OneClassSVM(tol=1e-14),
+    LinearSVC(tol=1e-15, max_iter=20_000),
+    LinearSVC("crammer_singer", tol=1e-15, max_iter=20_000),
+    LinearSVC("ovr", tol=1e-15, max_iter=20_000),
+    LinearSVC(precision="float32", tol=1e-15, max_iter=20_000),
 ]
 
 

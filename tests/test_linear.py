@@ -251,6 +251,17 @@ def test_same_machine_as_scikit_learn(machine, fit_intercept):
     np.testing.assert_allclose(ours.intercept_, peer.intercept_, atol=1e-4)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_the_intercept_is_the_weight_of_a_constant_feature(machine, make):
+    X, y = small()
+    ours = LinearSVC(machine, C=0.1, intercept_scaling=3.0, **TIGHT).fit(make(X), y)
+    wider = make(np.column_stack([X, np.full(len(y), 3.0)]))
+    same = LinearSVC(machine, C=0.1, fit_intercept=False, **TIGHT).fit(wider, y)
+    np.testing.assert_array_equal(ours.coef_, same.coef_[:, :-1])
+    np.testing.assert_array_equal(ours.intercept_, 3.0 * same.coef_[:, -1])
+
+
 def forms(X):
     padded = np.zeros((2 * len(X), X.shape[1]))
     padded[::2] = X
@@ -301,6 +312,18 @@ def test_weights_in_float32_end_with_a_certificate_in_float64(machine):
         assert found.solution_.primal_objective == pytest.approx(
             primal(found, X, y, np.ones(len(y))), rel=1e-11
         )
+
+
+def test_float32_first_is_chosen_where_the_weights_are_large():
+    X, y = digits()
+    assert LinearSVC(random_state=0).fit(X, y).solution_.precision == "float64"
+    wide = sp.csr_matrix((X[:60].ravel(), np.tile(np.arange(64) * 300, 60), np.arange(61) * 64))
+    found = LinearSVC(tol=1e-8, max_iter=20_000, random_state=0).fit(wide, y[:60])
+    assert found.solution_.precision == "float32"
+    exact = LinearSVC(precision="float64", tol=1e-8, max_iter=20_000, random_state=0)
+    assert found.solution_.primal_objective == pytest.approx(
+        exact.fit(wide, y[:60]).solution_.primal_objective, rel=1e-8
+    )
 
 
 # --- warm start, seeds, limits -------------------------------------------------------------------

@@ -25,6 +25,7 @@ from softmargin.watching import Watcher, current_watcher
 
 SLICE_SECONDS = 0.05
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
+NEAR_CACHE_BYTES = 2**20  # weights that fit are read no faster in float32
 
 Array = NDArray[np.float64]
 Dual = tuple[NDArray[np.int64], NDArray[np.int32], Array]
@@ -105,6 +106,7 @@ class Result:
 def descend(problem: Problem, start: Dual | None, settings: Settings) -> Result:
     """Solves the problem; `start` holds dual variables to start from."""
     began = time.perf_counter()
+    settings = replace(settings, precision=_precision(problem, settings.precision))
     parts = problem.split(settings.threads)
     results: list[Result] = _side_by_side(
         [partial(_descend_part, part, start, settings) for part in parts]
@@ -116,6 +118,13 @@ def descend(problem: Problem, start: Dual | None, settings: Settings) -> Result:
         np.hstack([result.weights for result in results]),
         lambda: _merge([result.dual() for result in results], parts),
     )
+
+
+def _precision(problem: Problem, asked: str) -> str:
+    if asked != "auto":
+        return asked
+    bytes_of_weights = 8 * problem.X.shape[1] * problem.columns
+    return "float32" if bytes_of_weights > NEAR_CACHE_BYTES else "float64"
 
 
 def _descend_part(problem: Problem, start: Dual | None, settings: Settings, stop: Event) -> Result:

@@ -60,10 +60,10 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         Factor on C for each class.
     shrinking : bool, default=True
         Leave out examples, and classes of examples, that seem settled (and check them at the end).
-    precision : {"float64", "float32"}, default="float64"
+    precision : {"auto", "float64", "float32"}, default="auto"
         Of the weights during the descent.  "float32" takes the first passes (up to a relative gap
         of 1e-4) with half the memory traffic; the rest, the result and its certificate are
-        always in float64.
+        always in float64.  "auto" is "float32" where the weights take more than 1 MiB.
     warm_start : bool, default=False
         Start from the dual variables of the last fit, which must have had as many examples and
         classes.  They are scaled to the new C.
@@ -104,7 +104,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "shrinking": ["boolean"],
-        "precision": [StrOptions({"float64", "float32"})],
+        "precision": [StrOptions({"auto", "float64", "float32"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -122,7 +122,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         shrinking: bool = True,
-        precision: str = "float64",
+        precision: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -14,7 +14,7 @@ import sklearn.svm
 
 import softmargin
 
-CLASSES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+CLASSES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC")
 
 for name in CLASSES:
     setattr(sklearn.svm, name, getattr(softmargin, name))

@@ -163,6 +163,7 @@ class Descent {
     double gap = 0;
     for (const std::int32_t i : order_) gap += examples_[i].gap;
     status_.estimated_gap = gap > 0 ? gap / (status_.dual + gap) : 0;
+    negligible_ = 0.2 * gap / static_cast<double>(order_.size());
     if (std::is_same_v<Real, float> && !improving()) {
       status_.stuck = true;
       return;
@@ -187,6 +188,12 @@ class Descent {
   // are summed up here.
   bool exhausted() const { return movement_ <= 1e-30 * std::abs(status_.dual); }
 
+  // Early on, W moves fast and nothing is settled for long.
+  int longest_rest() const {
+    constexpr std::int64_t share = 6;  // of the passes so far
+    return static_cast<int>(std::clamp<std::int64_t>(status_.passes / share, 1, Rest::longest));
+  }
+
   void visit(std::int32_t i) {
     Example& x = examples_[i];
     if (x.rest.resting()) {
@@ -208,7 +215,8 @@ class Descent {
     movement_ += step.movement;
     // Single entries of W cost more than those of a contiguous row.
     const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(weights().classes());
-    if (shrinking_) x.rest.visited(step.changed, step.entered, few);
+    if (shrinking_)
+      x.rest.visited(step.changed && x.gap > negligible_, step.entered, few, longest_rest());
   }
 
   // --- the complete check -------------------------------------------------------------------
@@ -264,6 +272,7 @@ class Descent {
   std::size_t position_ = 0, check_position_ = 0;
   std::int64_t shortcuts_ = 0;  // rests and narrow visits in this pass
   double movement_ = 0;         // of the variables in this pass
+  double negligible_ = 0;       // gap of an example, beside what the last pass found on average
   bool checking_ = false, checked_ = false;
   double losses_ = 0, worst_ = 0, trigger_ = 1;
   double best_gap_ = infinity;

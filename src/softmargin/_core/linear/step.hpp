@@ -36,7 +36,7 @@ class BlockStep {
         coupled_(subproblem_->coupled()),
         wants_all_(subproblem_->wants_all()),
         weights_(rows.features, classes),
-        score_(classes),
+        score_(classes + room),
         found_(classes + 1),
         set_(classes) {}
 

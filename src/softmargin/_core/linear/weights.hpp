@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -12,6 +13,13 @@
 #include "wide.hpp"
 
 namespace softmargin::linear {
+
+// Registers as wide as AVX2's; compilers split them where there are none so wide.
+template <class Real>
+constexpr std::ptrdiff_t lanes = 32 / sizeof(Real);
+constexpr int most_registers = 8;
+// How far loops over registers may go beyond the last class.
+constexpr std::size_t room = most_registers * lanes<float>;
 
 // out[c] += x a[c] + y b[c] + z c[c] + w d[c]: four rows of W for one load and store of `out`.
 template <class Real>
@@ -32,11 +40,11 @@ SOFTMARGIN_INLINE void add_one(Real* SOFTMARGIN_RESTRICT out, const Real* SOFTMA
   for (std::ptrdiff_t i = 0; i < width; ++i) out[i] += x * a[i];
 }
 
-// out[c] = sum over entries e of value[e] * W[feature[e], c].
+// out[c] = sum over entries e of value[e] * W[feature[e], c], for many classes: row after row.
 template <class Real>
-SOFTMARGIN_INLINE void multiply_row(const Real* W, std::ptrdiff_t classes,
-                                    const std::int32_t* feature, const double* value,
-                                    std::size_t size, Real* out) {
+SOFTMARGIN_INLINE void multiply_by_rows(const Real* W, std::ptrdiff_t classes,
+                                        const std::int32_t* feature, const double* value,
+                                        std::size_t size, Real* out) {
   constexpr std::ptrdiff_t block = 2048;  // of `out`, to stay in the nearest cache
   for (std::ptrdiff_t start = 0; start < classes; start += block) {
     const std::ptrdiff_t width = std::min(block, classes - start);
@@ -48,6 +56,59 @@ SOFTMARGIN_INLINE void multiply_row(const Real* W, std::ptrdiff_t classes,
       add_four(o, row(e), row(e + 1), row(e + 2), row(e + 3), value + e, width);
     for (; e < size; ++e) add_one(o, row(e), static_cast<Real>(value[e]), width);
   }
+}
+
+// The same for few classes: `count` registers of them are added up while the rows go by. What is
+// read beyond the last class belongs to the next row, or to the room behind W, and is never used.
+#if defined(__GNUC__)
+typedef double Doubles __attribute__((vector_size(32)));
+typedef float Floats __attribute__((vector_size(32)));
+
+template <class Real, int count>
+SOFTMARGIN_INLINE void multiply_in_registers(const Real* W, std::ptrdiff_t classes,
+                                             const std::int32_t* feature, const double* value,
+                                             std::size_t size, Real* out) {
+  using Register = std::conditional_t<std::is_same_v<Real, float>, Floats, Doubles>;
+  Register sum[count] = {};
+  for (std::size_t e = 0; e < size; ++e) {
+    const Real* row = W + feature[e] * classes;
+    const Real x = static_cast<Real>(value[e]);
+    for (int r = 0; r < count; ++r) {
+      Register w;
+      std::memcpy(&w, row + r * lanes<Real>, sizeof w);
+      sum[r] += x * w;
+    }
+  }
+  std::memcpy(out, sum, sizeof sum);
+}
+#else
+template <class Real, int count>
+void multiply_in_registers(const Real* W, std::ptrdiff_t classes, const std::int32_t* feature,
+                           const double* value, std::size_t size, Real* out) {
+  std::fill(out, out + count * lanes<Real>, Real(0));
+  for (std::size_t e = 0; e < size; ++e)
+    add_one(out, W + feature[e] * classes, static_cast<Real>(value[e]), count * lanes<Real>);
+}
+#endif
+
+template <class Real, int count = most_registers>
+SOFTMARGIN_INLINE void multiply_block(const Real* W, std::ptrdiff_t classes, std::ptrdiff_t width,
+                                      const std::int32_t* feature, const double* value,
+                                      std::size_t size, Real* out) {
+  if constexpr (count > 1)
+    if (width <= (count - 1) * lanes<Real>)
+      return multiply_block<Real, count - 1>(W, classes, width, feature, value, size, out);
+  multiply_in_registers<Real, count>(W, classes, feature, value, size, out);
+}
+
+template <class Real>
+SOFTMARGIN_INLINE void multiply_row(const Real* W, std::ptrdiff_t classes,
+                                    const std::int32_t* feature, const double* value,
+                                    std::size_t size, Real* out) {
+  constexpr std::ptrdiff_t block = most_registers * lanes<Real>;
+  if (classes > 4 * block) return multiply_by_rows(W, classes, feature, value, size, out);
+  for (std::ptrdiff_t start = 0; start < classes; start += block)
+    multiply_block(W + start, classes, classes - start, feature, value, size, out + start);
 }
 
 template <class Real>
@@ -85,10 +146,10 @@ SOFTMARGIN_INLINE std::size_t find_between(const Real* score, std::int32_t class
 // For benchmarks: as fast as an array can be read.
 template <class Real>
 SOFTMARGIN_INLINE Real sum_in_lanes(const Real* values, std::size_t size) {
-  constexpr std::size_t lanes = 128 / sizeof(Real);
-  Real sums[lanes] = {};
-  for (std::size_t i = 0; i + lanes <= size; i += lanes)
-    for (std::size_t l = 0; l < lanes; ++l) sums[l] += values[i + l];
+  constexpr std::size_t width = 128 / sizeof(Real);
+  Real sums[width] = {};
+  for (std::size_t i = 0; i + width <= size; i += width)
+    for (std::size_t l = 0; l < width; ++l) sums[l] += values[i + l];
   Real total = 0;
   for (const Real sum : sums) total += sum;
   return total;
@@ -117,10 +178,10 @@ class Weights {
  public:
   Weights(std::int32_t features, std::int32_t classes)
       : classes_(classes),
-        values_(static_cast<std::size_t>(features) * classes),
+        values_(static_cast<std::size_t>(features) * classes + room),
         change_(classes) {}
 
-  // Scores of all classes.
+  // Scores of all classes; `out` has `room` for more.
   void scores(const Row& row, Real* out) const {
     multiply(values_.data(), classes_, row.feature.data(), row.value.data(), row.size, out);
   }
@@ -145,7 +206,7 @@ class Weights {
 
   double squared_norm() const {
     double sum = 0;
-    for (std::size_t start = 0; start < values_.size(); start += classes_) {
+    for (std::size_t start = 0; start + room < values_.size(); start += classes_) {
       double part = 0;  // sums of sums lose fewer digits
       for (std::ptrdiff_t c = 0; c < classes_; ++c)
         part += static_cast<double>(values_[start + c]) * values_[start + c];
@@ -154,6 +215,7 @@ class Weights {
     return sum;
   }
 
+  // features x classes, and some room behind.
   std::vector<Real>& values() { return values_; }
   std::int32_t classes() const { return static_cast<std::int32_t>(classes_); }
 
