@@ -3,7 +3,7 @@
 import atheris
 
 with atheris.instrument_imports(include=["softmargin"]):
-    from softmargin.io import header, libsvm_model, record
+    from softmargin.io import FileError, header, libsvm_model, record
 
 import io
 
@@ -32,4 +32,4 @@ def read(path):
 
 assert header
 assert record
-fuzz(read, "fuzz.model")
+fuzz(read, "fuzz.model", FileError)

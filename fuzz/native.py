@@ -14,12 +14,12 @@ import atheris
 
 with atheris.instrument_imports(include=["softmargin"]):
     from softmargin.cli import certificate
-    from softmargin.io import container, model_file, record_check
+    from softmargin.io import FileError, container, model_file, record_check
 
 from pathlib import Path
 
 import numpy as np
-from target import fuzz
+from target import fuzz, spliced
 
 VALID = (Path(__file__).parent / "corpus" / "native.softmargin").read_bytes()
 with zipfile.ZipFile(io.BytesIO(VALID)) as archive:
@@ -28,16 +28,11 @@ NAMES = list(MEMBERS)
 
 
 def changed(content: bytes) -> bytes:
-    """Byte 0 says what is changed, bytes 1 and 2 where, the rest is put there."""
+    """Byte 0 says which member is changed, the header mostly; or all is left as it is."""
     if len(content) < 4 or content[0] % 8 == 7:
         return content
-    members, where, piece = dict(MEMBERS), int.from_bytes(content[1:3], "little"), content[3:]
     name = NAMES[0] if content[0] % 8 < 4 else NAMES[content[0] // 8 % len(NAMES)]
-    old = members[name]
-    where %= len(old) + 1
-    cut = where + (len(piece) if content[0] % 2 else 0)
-    members[name] = old[:where] + piece + old[cut:]
-    return archived(members)
+    return archived({**MEMBERS, name: spliced(MEMBERS[name], content)})
 
 
 def archived(members: dict[str, bytes]) -> bytes:
@@ -67,4 +62,4 @@ def read(path):
 
 assert container
 assert record_check
-fuzz(read, "fuzz.softmargin")
+fuzz(read, "fuzz.softmargin", FileError)

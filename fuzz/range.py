@@ -3,7 +3,7 @@
 import atheris
 
 with atheris.instrument_imports(include=["softmargin"]):
-    from softmargin.io import libsvm_range
+    from softmargin.io import FileError, libsvm_range
 
 import io
 
@@ -26,4 +26,4 @@ def read(path):
     assert np.array_equal(again.features, scale.features)
 
 
-fuzz(read, "fuzz.range")
+fuzz(read, "fuzz.range", FileError)

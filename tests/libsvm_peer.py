@@ -31,17 +31,33 @@ def predict(path, X):
     The library itself is called: the wrapper's svm_predict gives nu-SVC room for one decision
     value, whatever the number of classes.
     """
-    from libsvm.svm import gen_svm_nodearray, libsvm
+    from libsvm.svm import libsvm
     from libsvm.svmutil import svm_load_model
 
     model = svm_load_model(str(path))
     precomputed = model.param.kernel_type == KERNELS["precomputed"]
     classes = model.get_nr_class()
     pairs = max(classes * (classes - 1) // 2, 1)
-    room = (ctypes.c_double * pairs)()
+    return _predict(libsvm.svm_predict_values, model, rows_of(X, precomputed), pairs)
+
+
+def predict_probabilities(path, X):
+    """Labels and the probabilities of the classes, in the model's order."""
+    from libsvm.svm import libsvm
+    from libsvm.svmutil import svm_load_model
+
+    model = svm_load_model(str(path))
+    return _predict(libsvm.svm_predict_probability, model, rows_of(X), model.get_nr_class())
+
+
+def _predict(function, model, rows, count):
+    from libsvm.svm import gen_svm_nodearray
+
+    precomputed = model.param.kernel_type == KERNELS["precomputed"]
+    room = (ctypes.c_double * count)()
     labels, values = [], []
-    for row in rows_of(X, precomputed):
+    for row in rows:
         nodes, _ = gen_svm_nodearray(row, isKernel=precomputed)
-        labels.append(libsvm.svm_predict_values(model, nodes, room))
+        labels.append(function(model, nodes, room))
         values.append(list(room))
     return np.array(labels), np.array(values)

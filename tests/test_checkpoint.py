@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from softmargin.checkpoint import MAGIC, Checkpoint
+from softmargin.checkpoint import DIGEST, MAGIC, Checkpoint, CheckpointError
 
 MACHINES = {
     "SVC": SVC(C=10.0, gamma=0.2),
@@ -140,6 +142,61 @@ def test_refuses_damaged_and_foreign_files(tmp_path):
         assert path.read_bytes() == content
     path.write_bytes(good)
     machine.fit(X, z > 0)
+
+
+CHANGES = {
+    "points": None,
+    "answers": [],
+    "identity": {},
+    "points.1.precision": "float16",
+    "points.1.effort.iterations": "many",
+    "points.7": {},
+    "answers.0.model.intercept": float("nan"),
+    "answers.0.solution.stop_reason": "TIRED",
+    "answers.0.solution.seconds": None,
+}
+
+
+@pytest.fixture
+def unfinished(tmp_path):
+    """A fit that was stopped: its machine, data, and the header and numbers of its checkpoint."""
+    X = np.random.default_rng(0).normal(size=(24, 2)) + 9.0 * (np.arange(24) < 8)[:, None]
+    y = np.arange(24) // 8
+    machine = stopped(SVC(C=10.0, gamma=0.1), X, y, tmp_path / "c", max_iter=25)
+    payload = (tmp_path / "c").read_bytes()[len(MAGIC) + DIGEST :]
+    header, _, numbers = payload.partition(b"\n")
+    return machine, X, y, json.loads(header), numbers
+
+
+def refuse(machine, X, y, header, numbers):
+    payload = json.dumps(header).encode() + b"\n" + numbers
+    machine.checkpoint.write_bytes(MAGIC + hashlib.sha256(payload).digest() + payload)
+    with pytest.raises(CheckpointError, match=r"cannot be read .*It is left as it is"):
+        machine.fit(X, y)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_refuses_a_crafted_header(unfinished, change):
+    machine, X, y, header, numbers = unfinished
+    assert set(header["points"]) == {"0", "1", "2"}
+    assert set(header["answers"]) == {"0", "2"}
+    *folders, name = change.split(".")
+    place = header
+    for folder in folders:
+        place = place[folder]
+    place[name] = CHANGES[change]
+    refuse(machine, X, y, header, numbers)
+
+
+def test_refuses_crafted_numbers(unfinished):
+    *fit, header, numbers = unfinished
+    values = np.frombuffer(numbers)
+    for crafted in (values[:-1], np.append(values, 0.0)):
+        refuse(*fit, header, crafted.tobytes())
+    for at, value in ((0, np.nan), (0, 1e9), (len(values) - 1, np.inf)):
+        crafted = values.copy()
+        crafted[at] = value
+        refuse(*fit, header, crafted.tobytes())
 
 
 def test_a_folder_that_is_not_there(tmp_path):

@@ -284,7 +284,7 @@ def test_easy(capsys):
         ("train empty", "empty: there are no rows"),
         ("train one-class-only", "classes has to be greater than one"),
         ("predict two missing.model", "No such file or directory: 'missing.model'"),
-        ("predict -b 1 two two.model", "-b 1 is not supported"),
+        ("predict -b 1 two m.softmargin", "has no probabilities"),
         ("predict wide m.softmargin", "wide has 9 features, but m.softmargin was trained on 4"),
         ("predict narrow.csv m.softmargin", "narrow.csv has 2 features, but .* trained on 4"),
         ("check --limit 0 two", "--limit 0 must be 1 or more"),

@@ -3,6 +3,10 @@ the same row has the same value alone and in a batch."""
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -142,6 +146,46 @@ def test_any_csr(name, data):
         np.testing.assert_array_equal(variant.indices, before.indices)
     for variant in (with_index_type(X, np.int64), unsorted(X), duplicated(X)):
         np.testing.assert_allclose(values(plain, variant), values(plain, X), atol=1e-12)
+
+
+FAR = 2**31 - 2
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_columns_without_entries_cost_nothing(name, kernel, data):
+    """Room for two billion columns would be more than the address space has left."""
+    X, y, new = data
+    machine = clone(MACHINES[name]).set_params(kernel=kernel, gamma=0.3)
+    wide = [
+        sp.csr_matrix(
+            (Z.data, np.where(Z.indices == 6, FAR, Z.indices), Z.indptr), (Z.shape[0], FAR + 1)
+        )
+        for Z in (sp.csr_matrix(X), sp.csr_matrix(new))
+    ]
+    with limited_address_space(4 * 2**30):
+        far = clone(machine).fit(wide[0], y)
+        found = values(far, wide[1])
+    near = machine.fit(sp.csr_matrix(X), y)
+    np.testing.assert_array_equal(found, values(near, sp.csr_matrix(new)))
+    assert far.support_vectors_.shape[1] == FAR + 1
+
+
+@contextmanager
+def limited_address_space(more):
+    """What is asked for beyond `more` bytes than now is refused, where the system can do that."""
+    if not os.path.exists("/proc/self/statm"):
+        yield
+        return
+    import resource
+
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (now + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def memory_mapped(X, folder):

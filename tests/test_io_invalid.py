@@ -41,6 +41,7 @@ def test_every_message_has_its_file():
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_the_message_says_where_and_what(path):
     read_libsvm(FOLDER.parent / "valid.txt")  # whatever is loaded late, is now
+    assert softmargin.SVC
     tracemalloc.start()
     with pytest.raises(FileError) as caught:
         READERS[path.parent.name](path)

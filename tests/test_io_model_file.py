@@ -172,3 +172,21 @@ def test_predicting_from_a_file_does_not_import_scikit_learn(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() in {"0", "1", "2"}
+
+
+def test_arrays_off_their_alignment_are_read_instead_of_mapped(tmp_path):
+    """As in an archive that another tool has written; the core needs numbers where they belong."""
+    machine = softmargin.SVC().fit(X, y)
+    machine.save(tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    offsets = set()
+    for shift in range(8):
+        with zipfile.ZipFile(tmp_path / "other", "w") as archive:
+            archive.writestr("x" * (1 + shift), "")
+            for name, content in members.items():
+                archive.writestr(name, content)
+        loaded = softmargin.load(tmp_path / "other")
+        offsets.add(loaded.dual_coef_.ctypes.data % 8)
+        np.testing.assert_array_equal(loaded.predict(X), machine.predict(X))
+    assert offsets == {0}

@@ -529,3 +529,13 @@ def test_the_core_checks_what_it_is_given():
         _core.linear.SolverFloat64(
             rows, y.astype(np.int32), np.ones(len(y)), 5, "ovr", "sorted", 1e-3, True, 0
         )
+
+
+def test_weights_that_do_not_fit_in_memory(monkeypatch):
+    monkeypatch.setattr(softmargin.linear, "available_bytes", lambda: 10**6)
+    X = sp.csr_matrix(([1.0, 2.0], ([0, 1], [0, 10**6])), shape=(2, 10**6 + 1))
+    with pytest.raises(ValueError, match=r"1000001 features: .* 0.016 GB.*FeatureHasher"):
+        LinearSVC().fit(X, [0, 1])
+    far = sp.csr_matrix(([1.0, 2.0], ([0, 1], [0, 2**31 - 2])), shape=(2, 2**31 - 1))
+    with pytest.raises(ValueError, match=r"2147483647 features: at most .*FeatureHasher"):
+        LinearSVC().fit(far, [0, 1])

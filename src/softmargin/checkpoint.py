@@ -1,38 +1,49 @@
 """The state of a fit in a file, from which the same fit goes on after a crash.
 
-The file is one line that says what it is, the SHA-256 of the rest, and the rest: NumPy's ``.npz``
-with the variables of each problem begun, and in JSON all else.  Nothing in it is ever executed.  It
-is written beside its place and moved there when it is on the disk, so that a crash leaves the old
-one or the new one.
+The file is one line that says what it is, the SHA-256 of the rest, and the rest: a line of JSON,
+and then as plain numbers the variables of each problem begun and the coefficients of each solved.
+How many these are follows from the fit that goes on, never from the file, and nothing in it is ever
+executed.  It is written beside its place and moved there when it is on the disk, so that a crash
+leaves the old one or the new one.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import pickle
 import threading
 import time
-import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from softmargin.formulations import Model
+from softmargin.formulations import Dual, Model
 from softmargin.solution import Solution, StopReason
 from softmargin.training import Effort, Point
 
-MAGIC = b"softmargin checkpoint 1\n"
+MAGIC = b"softmargin checkpoint 2\n"
 DIGEST = 32
+NUMBER = np.dtype("<f8")
+JSON_TYPES = {
+    "float": (int, float),
+    "int": (int,),
+    "str": (str,),
+    "str | None": (str, type(None)),
+}
 
 Answer = tuple[Model, Solution, Point]
+T = TypeVar("T")
+
+
+class CheckpointError(ValueError):
+    """A file that a fit cannot go on from."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ def _text(value: Any) -> str:
 class Recorder:
     """Records where the problems of one fit stand; threads that solve them share it."""
 
-    def __init__(self, checkpoint: Checkpoint, identity: Any) -> None:
+    def __init__(self, checkpoint: Checkpoint, identity: Any, duals: Sequence[Dual]) -> None:
         self.path, self.identity = Path(checkpoint.path), identity
         # Points are noted, and written, at least twice in `every`: those of problems solved side
         # by side are noted at different times.
@@ -93,7 +104,7 @@ class Recorder:
         self._noted: dict[int, float] = {}
         self._written = time.perf_counter()
         if self.path.exists():
-            self._read()
+            self._read(duals)
         elif not os.access(self.path.parent, os.W_OK):
             raise ValueError(
                 f"checkpoint={os.fspath(self.path)!r}: the folder does not exist or cannot be"
@@ -143,22 +154,18 @@ class Recorder:
         self._written = time.perf_counter()
 
     def _payload(self) -> bytes:
-        arrays: dict[str, Any] = {}
         points = {i: a[2] for i, a in self.answers.items()} | self.points
-        for i, point in points.items():
-            arrays |= {f"beta.{i}.{s}": beta for s, beta in enumerate(point.beta)}
-        arrays |= {f"coef.{i}": model.coef for i, (model, _, _) in self.answers.items()}
+        arrays = [beta for i in sorted(points) for beta in points[i].beta]
+        arrays += [self.answers[i][0].coef for i in sorted(self.answers)]
         header = {
             "identity": self.identity,
             "points": {i: _point_fields(point) for i, point in points.items()},
             "answers": {i: _answer_fields(*a[:2]) for i, a in self.answers.items()},
         }
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        stream = io.BytesIO()
-        np.savez_compressed(stream, **arrays)
-        return stream.getvalue()
+        numbers = b"".join(np.asarray(array, NUMBER).tobytes() for array in arrays)
+        return json.dumps(header).encode() + b"\n" + numbers
 
-    def _read(self) -> None:
+    def _read(self, duals: Sequence[Dual]) -> None:
         try:
             content = self.path.read_bytes()
             digest, payload = content[len(MAGIC) :][:DIGEST], content[len(MAGIC) + DIGEST :]
@@ -166,24 +173,31 @@ class Recorder:
             if not known or hashlib.sha256(payload).digest() != digest:
                 problem = "is damaged" if known else "is not a checkpoint of this version"
                 raise self._refusal(f"the file {problem}")
-            with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-                header = json.loads(arrays["header"].tobytes())
-                self._check_identity(header["identity"])
-                self._restore(header, arrays)
-        except (OSError, zipfile.BadZipFile, KeyError, TypeError) as error:
-            raise self._refusal(f"the file cannot be read ({error})") from error
+            text, _, numbers = payload.partition(b"\n")
+            header = json.loads(text)
+            self._check_identity(header["identity"])
+            self._restore(header, _Numbers(numbers), duals)
+        except CheckpointError:
+            raise
+        except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:
+            raise self._refusal(f"the file cannot be read ({e})") from e
 
-    def _restore(self, header: Any, arrays: Any) -> None:
-        for i, known in header["points"].items():
-            beta = [arrays[f"beta.{i}.{s}"] for s in range(known["parts"])]
-            point = Point(beta, known["precision"], Effort(**known["effort"]))
-            if i not in header["answers"]:
-                self.points[int(i)] = point
-                continue
-            model, solution = header["answers"][i]["model"], dict(header["answers"][i]["solution"])
-            solution["stop_reason"] = StopReason[solution["stop_reason"]]
-            answer = Model(coef=arrays[f"coef.{i}"], **model), Solution(**solution), point
-            self.answers[int(i)] = answer
+    def _restore(self, header: Any, numbers: _Numbers, duals: Sequence[Dual]) -> None:
+        begun = [i for i in range(len(duals)) if str(i) in header["points"]]
+        points = {i: _point(header["points"][str(i)], numbers, duals[i]) for i in begun}
+        solved = [i for i in begun if str(i) in header["answers"]]
+        for i in solved:
+            known = header["answers"][str(i)]
+            coef = numbers.take(len(duals[i].p))
+            model = _typed(Model, known["model"], coef=coef)
+            reason = StopReason[known["solution"]["stop_reason"]]
+            solution = _typed(Solution, known["solution"], stop_reason=reason, problems=())
+            if not np.isfinite([*coef, model.intercept]).all():
+                raise ValueError("coefficients that are not finite")
+            self.answers[i] = (model, solution, points.pop(i))
+        if numbers.left or len(begun) != len(header["points"]):
+            raise ValueError("more numbers than the fit has")
+        self.points = points
 
     def _check_identity(self, found: Any) -> None:
         ours, theirs = self.identity["parameters"], found["parameters"]
@@ -197,19 +211,51 @@ class Recorder:
         if found["data"] != self.identity["data"]:
             raise self._refusal("it belongs to a fit of other data (X, y or weights differ)")
 
-    def _refusal(self, why: str) -> ValueError:
-        return ValueError(
+    def _refusal(self, why: str) -> CheckpointError:
+        return CheckpointError(
             f"checkpoint={os.fspath(self.path)!r}: {why}. It is left as it is. To start afresh,"
             " remove it or name another file."
         )
 
 
+class _Numbers:
+    """The numbers of a file, to be taken one array after another."""
+
+    def __init__(self, content: bytes) -> None:
+        self.left = memoryview(content)
+
+    def take(self, count: int) -> NDArray[np.float64]:
+        size = count * NUMBER.itemsize
+        taken, self.left = self.left[:size], self.left[size:]
+        if len(taken) != size:
+            raise ValueError("fewer numbers than the fit has")
+        return np.frombuffer(taken, NUMBER).astype(np.float64)
+
+
+def _point(known: Any, numbers: _Numbers, dual: Dual) -> Point:
+    beta = [numbers.take(len(part.start)) for part in dual.parts]
+    for values, part in zip(beta, dual.parts, strict=True):
+        if not ((part.lower <= values) & (values <= part.upper)).all():
+            raise ValueError("variables out of their bounds")
+    if known["precision"] not in ("float32", "float64"):
+        raise ValueError(f"precision {known['precision']!r}")
+    return Point(beta, known["precision"], _typed(Effort, known["effort"]))
+
+
+def _typed(kind: type[T], known: Any, **others: Any) -> T:
+    """A dataclass of what JSON says and of `others`, each value of its field's type."""
+    values = dict(others)
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name in others:
+            continue
+        values[field.name] = value = known[field.name]
+        if type(value) not in JSON_TYPES[str(field.type)]:
+            raise TypeError(f"{field.name} {value!r}")
+    return kind(**values)
+
+
 def _point_fields(point: Point) -> dict[str, Any]:
-    return {
-        "parts": len(point.beta),
-        "precision": point.precision,
-        "effort": asdict(point.effort),
-    }
+    return {"precision": point.precision, "effort": asdict(point.effort)}
 
 
 def _answer_fields(model: Model, solution: Solution) -> dict[str, Any]:

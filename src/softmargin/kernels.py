@@ -17,11 +17,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin import _core
+from softmargin.columns import compact
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 Sources = Callable[[str, Indices], tuple[Any, Indices]]
 """From a precision and examples to the core's row source and the rows that stand for them."""
+
+POINTS_AT_ONCE = 4096
 
 CORES = {"float32": _core.float32, "float64": _core.float64}
 
@@ -37,6 +40,8 @@ class FunctionOfProducts:
     translation_invariant: ClassVar[bool] = False
 
     def training(self, X: Any) -> Sources:
+        if sp.issparse(X):
+            (X,) = compact(X)
         centre = self._centre(X)
 
         @cache
@@ -57,6 +62,8 @@ class FunctionOfProducts:
         """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v).
 
         Kernel values are computed in the precision of X, the sums in float64."""
+        if sp.issparse(X):
+            X, vectors = compact(X, vectors)
         core = CORES["float32" if X.dtype == np.float32 else "float64"]
         centre = self._centre(vectors)
         sums: Array = core.expansion(
@@ -75,20 +82,35 @@ class FunctionOfProducts:
     def _centre(self, X: Any) -> Array:
         if not self.translation_invariant or sp.issparse(X) or X.shape[0] == 0:
             return np.empty(0)
-        return np.asarray(X.mean(axis=0, dtype=np.float64))
+        means: Array = _core.means(_rows_contiguous(X))
+        return means
 
     @staticmethod
     def _examples(X: Any, core: Any, centre: Array) -> Any:
         if sp.issparse(X):
             return core.Examples.csr(X.data, X.indices, X.indptr, X.shape[1])
-        contiguous = X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
-        return core.Examples.dense(contiguous, centre)
+        return core.Examples.dense(_rows_contiguous(X), centre)
 
 
 class Linear(FunctionOfProducts):
     """K(a, b) = <a, b>"""
 
     name = "linear"
+
+    def expand(
+        self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
+    ) -> Array:
+        """Through the weights of the features: one product with each point, not one with every
+        vector."""
+        weights = [
+            coef[:, begin:end] @ vectors[begin:end] for begin, end in itertools.pairwise(starts)
+        ]
+        W = np.concatenate([np.asarray(w) for w in weights]).T.astype(np.float64)
+        sums = np.empty((X.shape[0], W.shape[1]))
+        for start in range(0, X.shape[0], POINTS_AT_ONCE):
+            points = X[start : start + POINTS_AT_ONCE]
+            sums[start : start + POINTS_AT_ONCE] = points @ W
+        return sums.reshape(X.shape[0], len(weights), len(coef))
 
 
 class Polynomial(FunctionOfProducts):
@@ -134,10 +156,10 @@ class Function:
 
     def training(self, X: Any) -> Sources:
         def source(precision: str, ids: Indices) -> tuple[Any, Indices]:
-            examples = _take(X, ids)
+            examples = take(X, ids)
 
             def values(rows: Indices) -> Array:
-                return self.matrix(_take(examples, rows), examples)
+                return self.matrix(take(examples, rows), examples)
 
             rows = CORES[precision].Rows.function(values, self._diagonal(examples))
             return rows, np.arange(len(ids), dtype=np.int32)
@@ -150,7 +172,7 @@ class Function:
         count, batch = _count(X), max(1, 2**22 // max(coef.shape[1], 1))
         blocks = [
             _grouped_product(
-                self.matrix(_take(X, np.arange(i, min(i + batch, count))), vectors),
+                self.matrix(take(X, np.arange(i, min(i + batch, count))), vectors),
                 coef,
                 starts,
             )
@@ -184,14 +206,21 @@ class Function:
         count, block = _count(X), self.diagonal_block
         parts = []
         for i in range(0, count, block):
-            examples = _take(X, np.arange(i, min(i + block, count)))
+            examples = take(X, np.arange(i, min(i + block, count)))
             parts.append(np.diagonal(self.matrix(examples, examples)))
         return np.concatenate(parts)
 
 
 # scikit-learn is imported where a kernel function needs it: the built-in kernels predict without,
 # and importing it takes longer than predicting a row.
-def _take(X: Any, rows: NDArray[Any]) -> Any:
+def _rows_contiguous(X: Any) -> Any:
+    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+
+
+def take(X: Any, rows: NDArray[Any]) -> Any:
+    """Some of the examples, whatever holds them."""
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return X[rows]
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, rows)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from softmargin.descent import Problem, Settings, descend
 from softmargin.io.saving import Saving
+from softmargin.memory import available_bytes
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -191,6 +192,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         self.class_weight_ = class_weights(self.class_weight, classes, labels)
         self.classes_ = classes
         binary = self.multi_class == "ovr" and len(classes) == 2
+        _check_room_for_weights(X.shape[1], 1 if binary else len(classes))
         return Problem(
             X=X,
             # One column is enough for "the second class against the first".
@@ -278,3 +280,19 @@ def _print_status(status: Any, seconds: float) -> None:
         f"  non-zero {status.entries}",
         flush=True,
     )
+
+
+def _check_room_for_weights(features: int, columns: int) -> None:
+    needed, free = 8 * features * columns, available_bytes()
+    problem = None
+    if features >= 2**31 - 1:
+        problem = "at most 2147483646 can have weights"
+    elif needed > free:
+        problem = (
+            f"their weights would take {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
+        )
+    if problem:
+        raise ValueError(
+            f"X has {features} features: {problem}. Number the features without gaps, or hash them"
+            " to fewer (sklearn.feature_extraction.FeatureHasher)."
+        )

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _num_samples,
@@ -30,12 +29,12 @@ from softmargin.checkpoint import Answer, Checkpoint, Recorder, identity
 from softmargin.formulations import Formulation, Model
 from softmargin.history import History
 from softmargin.io.saving import Saving
-from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
+from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed, take
 from softmargin.memory import cache_bytes
 from softmargin.progress import shown
 from softmargin.solution import Solution
 from softmargin.training import Point, Settings, run_all, train
-from softmargin.validation import for_core
+from softmargin.validation import for_core, is_plain
 from softmargin.warm_start import Kept
 from softmargin.watching import Status, Watch
 from softmargin.working_sets import BY_NAME, WorkingSet
@@ -210,10 +209,11 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
     ) -> list[Answer]:
         threads = planning.threads(self.n_jobs)
         together = planning.problems_at_once(len(problems), threads, callable(self.kernel))
+        largest = max(len(ids) for ids, _ in problems)
         settings = Settings(
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
-            cache_bytes=cache_bytes(self.cache_size) // together,
+            cache_bytes=cache_bytes(self.cache_size, 8 * together * largest**2) // together,
             threads=threads // together,
             max_iter=int(self.max_iter),
             watch=watch,
@@ -267,7 +267,8 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
             for name, value in self.get_params(deep=False).items()
             if name not in WITHOUT_EFFECT
         }
-        return Recorder(checkpoint, identity(parameters, X, problems))
+        duals = [problem.dual() for _, problem in problems]
+        return Recorder(checkpoint, identity(parameters, X, problems), duals)
 
     def _warn_unless_converged(self) -> None:
         """To be called by ``fit`` itself, so that the warning points to the caller of ``fit``."""
@@ -292,7 +293,7 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
         if self.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = _safe_indexing(X, support)
+            self.support_vectors_ = take(X, support)
         self._n_support = n_support
         self.dual_coef_ = sp.csr_matrix(dual_coef) if self._sparse else dual_coef
 
@@ -348,7 +349,9 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
         check_is_fitted(self)
         if callable(self.kernel):
             return _indexable(X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
+        if not is_plain(X, self):
+            checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
+            X = validate_data(self, X, reset=False, **checks)
         if sp.issparse(X) and not self._sparse:
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"

@@ -18,10 +18,15 @@ def available_bytes() -> int:
         return 2**31
 
 
-def cache_bytes(cache_size: float | str) -> int:
-    """The budget behind the parameter `cache_size`: megabytes, or "auto"."""
+LITTLE = 2**26
+"""Bytes that may be taken without asking how much memory is free."""
+
+
+def cache_bytes(cache_size: float | str, useful: int) -> int:
+    """The budget behind the parameter `cache_size`: megabytes, or "auto"; `useful` bytes would hold
+    everything."""
     if cache_size == "auto":
-        return available_bytes() // 4
+        return LITTLE if useful <= LITTLE else available_bytes() // 4
     return int(min(float(cache_size) * 1e6, 2.0**62))
 
 

@@ -15,12 +15,23 @@ def _best_build() -> str:
     return name
 
 
+def _load(build: str) -> Any:
+    try:
+        return importlib.import_module(f"softmargin._core._{build}")
+    except ModuleNotFoundError:
+        raise ImportError(
+            f"This installation of softmargin has no core named {build!r}; set SOFTMARGIN_CORE to"
+            " 'baseline', or unset it to have the best one chosen."
+        ) from None
+
+
 BUILD = os.environ.get("SOFTMARGIN_CORE") or _best_build()
-_module: Any = importlib.import_module(f"softmargin._core._{BUILD}")
+_module = _load(BUILD)
 
 float32: Any = _module.float32
 float64: Any = _module.float64
 linear: Any = _module.linear
+means: Any = _module.means
 Outcome: Any = _module.Outcome
 Status: Any = _module.Status
 text: Any = _module.text

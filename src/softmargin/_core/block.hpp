@@ -79,13 +79,7 @@ class Block {
     for (Index l : kept_) positions.push_back(order.position_of[last_[l]]);
     std::vector<char> taken(dual.active, 0);
     for (Index position : positions) taken[position] = 1;
-    const auto take = [&](Index position) {
-      if (taken[position]) return false;
-      taken[position] = 1;
-      positions.push_back(position);
-      return true;
-    };
-    add_violators(dual, take, size_ - static_cast<Index>(positions.size()));
+    add_violators(dual, size_ - static_cast<Index>(positions.size()), taken, positions);
     last_.clear();
     for (Index position : positions) last_.push_back(order.example_at[position]);
     return positions;
@@ -112,15 +106,19 @@ class Block {
   void update_rows(KernelMatrix<Real>& matrix, const std::vector<Index>& positions) {
     const std::size_t size = positions.size(), kept = kept_.size(), fresh = size - kept;
     const std::size_t old_size = rows_.diagonals.size();
-    std::vector<Real> values(size * size);
+    std::vector<Real>& values = spare_;
+    values.resize(size * size);
     for (std::size_t r = 0; r < kept; ++r)
       for (std::size_t c = 0; c < kept; ++c)
         values[r * size + c] = rows_.values[kept_[r] * old_size + kept_[c]];
     if (fresh > 0)
       matrix.block({positions.begin() + kept, positions.end()}, positions, &values[kept * size]);
-    for (std::size_t r = 0; r < kept; ++r)
-      for (std::size_t c = kept; c < size; ++c) values[r * size + c] = values[c * size + r];
-    rows_.values = std::move(values);
+    constexpr std::size_t tile = 16;  // a transpose, in pieces that stay in the cache
+    for (std::size_t first = 0; first < kept; first += tile)
+      for (std::size_t c = kept; c < size; ++c)
+        for (std::size_t r = first; r < std::min(first + tile, kept); ++r)
+          values[r * size + c] = values[c * size + r];
+    std::swap(rows_.values, values);
     rows_.diagonals.clear();
     for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
   }
@@ -132,36 +130,28 @@ class Block {
 
   // Alternately the variable most worth raising and the one most worth lowering, of each group, the
   // more violating group first.
-  template <class Take>
-  void add_violators(const Dual& dual, Take take, Index wanted) {
-    const std::vector<Extremes> groups = extremes_by_group(dual);
-    std::vector<std::vector<Candidate>> queues;
-    for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
-      const Extremes& group = groups[dual.separate ? s : 0];
-      if (dual.separate || s == 0) queues.resize(queues.size() + 2);
-      collect(dual, s, group, queues[queues.size() - 2], queues[queues.size() - 1]);
-    }
-    if (dual.separate && groups[1].violation() > groups[0].violation()) {
-      std::swap(queues[0], queues[2]);
-      std::swap(queues[1], queues[3]);
-    }
+  void add_violators(const Dual& dual, Index wanted, std::vector<char>& taken,
+                     std::vector<Index>& positions) const {
+    std::vector<std::vector<Candidate>> queues = violators(dual, taken);
     for (std::vector<Candidate>& queue : queues) {
-      const std::size_t count =
-          std::min<std::size_t>(queue.size(), 2 * static_cast<std::size_t>(size_));
-      std::partial_sort(queue.begin(), queue.begin() + count, queue.end());
-      queue.resize(count);
+      // A variable may be in two queues: twice as many as wanted are enough.
+      const auto end = queue.begin() + std::min<std::size_t>(queue.size(), 2 * wanted);
+      std::nth_element(queue.begin(), end, queue.end());
+      std::sort(queue.begin(), end);
+      queue.erase(end, queue.end());
     }
     std::vector<std::size_t> next(queues.size(), 0);
     for (bool any = true; wanted > 0 && any;) {
       any = false;
-      for (std::size_t q = 0; q < queues.size() && wanted > 0; ++q)
-        while (next[q] < queues[q].size()) {
-          any = true;
-          if (take(queues[q][next[q]++].position)) {
-            --wanted;
-            break;
-          }
-        }
+      for (std::size_t q = 0; q < queues.size() && wanted > 0; ++q) {
+        while (next[q] < queues[q].size() && taken[queues[q][next[q]].position]) ++next[q];
+        if (next[q] == queues[q].size()) continue;
+        any = true;
+        const Index position = queues[q][next[q]].position;
+        taken[position] = 1;
+        positions.push_back(position);
+        --wanted;
+      }
     }
   }
 
@@ -173,14 +163,24 @@ class Block {
     }
   };
 
-  static void collect(const Dual& dual, int s, const Extremes& group, std::vector<Candidate>& up,
-                      std::vector<Candidate>& down) {
-    const Part& part = dual.parts[s];
-    for (Index k = 0; k < dual.active; ++k) {
-      const double value = dual.value({s, k});
-      if (part.can_rise(k) && value > group.lowest) up.push_back({-value, k});
-      if (part.can_fall(k) && value < group.highest) down.push_back({value, k});
+  // What could be raised and what could be lowered, of each group.
+  static std::vector<std::vector<Candidate>> violators(const Dual& dual,
+                                                       const std::vector<char>& taken) {
+    const std::vector<Extremes> groups = extremes_by_group(dual);
+    std::vector<std::vector<Candidate>> queues(2 * groups.size());
+    for (std::size_t s = 0; s < dual.parts.size(); ++s) {
+      const std::size_t g = dual.separate ? s : 0;
+      const Part& part = dual.parts[s];
+      for (Index k = 0; k < dual.active; ++k) {
+        if (taken[k]) continue;
+        const double value = dual.value({static_cast<int>(s), k});
+        if (value > groups[g].lowest && part.can_rise(k)) queues[2 * g].push_back({-value, k});
+        if (value < groups[g].highest && part.can_fall(k)) queues[2 * g + 1].push_back({value, k});
+      }
     }
+    if (dual.separate && groups[1].violation() > groups[0].violation())
+      std::rotate(queues.begin(), queues.begin() + 2, queues.end());
+    return queues;
   }
 
   static Dual restrict(const Dual& dual, const std::vector<Index>& positions) {
@@ -239,6 +239,7 @@ class Block {
   std::vector<Index> last_;  // examples of the last block, oldest first
   std::vector<Index> kept_;  // which of them are in this block, at its beginning
   BlockRows<Real> rows_;
+  std::vector<Real> spare_;  // memory of the kernel matrix before
 };
 
 }  // namespace softmargin

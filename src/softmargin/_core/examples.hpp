@@ -90,11 +90,15 @@ class DenseExamples final : public Examples<Real> {
 
   double squared_norm(Index row) const {
     const Value* x = example(row);
-    double sum = 0;
-    for (Index f = 0; f < this->features; ++f) {
-      const double v = x[f] - centre_[f];
-      sum += v * v;
-    }
+    double sums[lanes] = {}, sum = 0;
+    Index f = 0;
+    for (; f + lanes <= this->features; f += lanes)
+      for (int l = 0; l < lanes; ++l) {
+        const double v = x[f + l] - centre_[f + l];
+        sums[l] += v * v;
+      }
+    for (; f < this->features; ++f) sum += (x[f] - centre_[f]) * (x[f] - centre_[f]);
+    for (int l = 0; l < lanes; ++l) sum += sums[l];
     return sum;
   }
 
@@ -152,6 +156,17 @@ class DenseExamples final : public Examples<Real> {
   std::ptrdiff_t row_stride_;
   std::vector<double> centre_;
 };
+
+// The mean of each feature, to centre examples on.
+template <class Value>
+std::vector<double> means(const Value* data, Index count, Index features,
+                          std::ptrdiff_t row_stride) {
+  std::vector<double> sums(features, 0.0);
+  for (Index row = 0; row < count; ++row)
+    for (Index f = 0; f < features; ++f) sums[f] += data[row * row_stride + f];
+  for (double& sum : sums) sum /= count;
+  return sums;
+}
 
 // CSR rows without repeated indices; the order of the indices within a row does not matter.
 template <class Value, class Offset, class Real>

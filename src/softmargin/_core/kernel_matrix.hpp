@@ -82,7 +82,8 @@ class KernelMatrix {
     for (Index position : columns) column_ids.push_back(columns_[position]);
     const Index width = static_cast<Index>(columns.size());
     source_.load(row_ids.data(), static_cast<Index>(rows.size()));
-    parallel_ranges(width, 64, threads_, [&](std::int64_t begin, std::int64_t end, int worker) {
+    const int threads = threads_for(static_cast<double>(rows.size()) * width);
+    parallel_ranges(width, 64, threads, [&](std::int64_t begin, std::int64_t end, int worker) {
       source_.fill(&column_ids[begin], static_cast<Index>(end - begin), out + begin, width,
                    workspaces_[worker]);
     });
@@ -143,13 +144,16 @@ class KernelMatrix {
  private:
   static constexpr std::size_t batch_rows = 256;
 
-  // Calls body(start, count, worker) on tiles of [begin, end), on several threads where the work is
-  // worth starting them.
+  // Several where so many kernel values are worth starting them.
+  int threads_for(double values) const {
+    return values * (source_.cost() + 8) > 4e6 ? threads_ : 1;
+  }
+
+  // Calls body(start, count, worker) on tiles of [begin, end).
   template <class Body>
   void in_tiles(Index begin, Index end, Index rows, Body body) {
     const Index tile = rows == 1 ? 4096 : 128;
-    const double work = (end - begin) * static_cast<double>(rows) * (source_.cost() + 8);
-    parallel_ranges(end - begin, tile, work > 4e5 ? threads_ : 1,
+    parallel_ranges(end - begin, tile, threads_for((end - begin) * static_cast<double>(rows)),
                     [&](std::int64_t from, std::int64_t to, int worker) {
                       for (std::int64_t start = from; start < to; start += tile) {
                         interruption_->ask(worker);

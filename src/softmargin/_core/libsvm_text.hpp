@@ -14,7 +14,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -22,10 +21,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "number_text.hpp"
+#include "parallel.hpp"
 
 namespace softmargin::text {
 
@@ -112,21 +111,25 @@ struct Arrays {
 template <class Value, class Offset>
 class LineParser {
  public:
-  LineParser(const Grammar& grammar, Arrays<Value, Offset> out, std::int64_t row,
-             std::int64_t entry, std::int64_t row_limit, std::int64_t entry_limit)
-      : grammar_(grammar),
+  std::int64_t row, entry;
+  std::int64_t width = 0;  // one more than the largest index, from 0
+
+  // From (row, entry) of the arrays to below the limits; lines are part of `block`.
+  LineParser(const Grammar& grammar, std::string_view block, Arrays<Value, Offset> out,
+             const Counts& from, const Counts& limit)
+      : row(from.rows),
+        entry(from.entries),
+        grammar_(grammar),
         out_(out),
-        row(row),
-        entry(entry),
-        row_limit_(row_limit),
-        entry_limit_(entry_limit) {}
+        limit_(limit),
+        block_end_(block.data() + block.size()) {}
 
   bool parse(const char* first, const char* last) {
     line_ = first;
     end_ = last;
     const char* p = skip_blanks(first, last);
     if (p == last) return true;
-    if (row == row_limit_) return changed();
+    if (row == limit_.rows) return changed();
     for (std::int64_t l = 0; l < grammar_.leading; ++l) {
       double value;
       p = number(skip_blanks(p, last), value,
@@ -135,10 +138,8 @@ class LineParser {
       if (out_.leading) out_.leading[row * grammar_.leading + l] = value;
     }
     p = skip_blanks(skip_query(skip_blanks(p, last), last), last);
-    for (std::int64_t previous = grammar_.first_index - 1; p != last; p = skip_blanks(p, last)) {
-      p = pair(p, previous);
-      if (!p) return false;
-    }
+    p = pairs(p);
+    if (!p) return false;
     if (out_.row_ends) out_.row_ends[row] = static_cast<Offset>(out_.entry_base + entry);
     ++row;
     return true;
@@ -150,40 +151,56 @@ class LineParser {
   }
 
  private:
-  const char* pair(const char* p, std::int64_t& previous) {
-    const char* start = p;
-    std::int64_t index = 0;
-    while (p != end_ && is_digit(*p) && index < index_limit / 10 - 1)
-      index = 10 * index + (*p++ - '0');
-    if (p == start || p == end_ || *p != ':') return fail(start, pair_expectation(p, start));
-    if (index < grammar_.first_index) return fail(start, "an index of 1 or more");
-    if (index <= previous)
-      return fail(start, "an index above " + std::to_string(previous) + " (they rise in a line)");
-    if (index - grammar_.first_index > std::numeric_limits<Offset>::max()) too_wide = true;
-    double value;
-    const char* next = number(p + 1, value, "a number after the colon");
-    if (!next) return nullptr;
-    if (!std::isfinite(static_cast<Value>(value)))
-      return fail(p + 1, "a number that fits single precision");
-    if (entry == entry_limit_) return changed(), nullptr;
-    if (out_.values) {
-      out_.values[entry] = static_cast<Value>(value);
-      out_.indices[entry] = static_cast<Offset>(index - grammar_.first_index);
+  // index:value up to the end of the line. Here the time goes: all is in local variables.
+  const char* pairs(const char* p) {
+    const std::int64_t first_index = grammar_.first_index;
+    std::int64_t previous = first_index - 1, e = entry;
+    while (p != end_) {
+      const char* start = p;
+      std::uint64_t index = 0;
+      p = read_digits(p, block_end_, index);
+      if (p == start || p - start > 18 || p == end_ || *p != ':' ||
+          static_cast<std::int64_t>(index) <= previous)
+        return fail_at_index(start, p, previous);
+      double value;
+      const char* next = read_double(p + 1, block_end_, value);
+      if (!ends_token(next) || !std::isfinite(static_cast<Value>(value)))
+        return fail_at_value(p + 1, next, value);
+      if (e == limit_.entries) return changed(), nullptr;
+      previous = static_cast<std::int64_t>(index);
+      if (out_.values) {
+        out_.values[e] = static_cast<Value>(value);
+        out_.indices[e] = static_cast<Offset>(previous - first_index);
+      }
+      ++e;
+      p = skip_blanks(next, end_);
     }
-    ++entry;
-    previous = index;
-    return next;
+    entry = e;
+    width = std::max(width, previous - first_index + 1);
+    return p;
   }
 
-  std::string pair_expectation(const char* p, const char* start) const {
-    if (p != start && p != end_ && is_digit(*p)) return "an index below 10^18";
-    return "index:value, such as 3:0.5";
+  const char* fail_at_index(const char* start, const char* stop, std::int64_t previous) {
+    if (stop == start || stop == end_ || *stop != ':')
+      return fail(start, "index:value, such as 3:0.5");
+    if (stop - start > 18) return fail(start, "an index below 10^18");
+    if (previous < grammar_.first_index) return fail(start, "an index of 1 or more");
+    return fail(start, "an index above " + std::to_string(previous) + " (they rise in a line)");
   }
 
-  // A finite number that ends with its token.
+  const char* fail_at_value(const char* start, const char* stop, double value) {
+    if (!ends_token(stop)) return fail(start, "a number after the colon");
+    if (!std::isfinite(value)) return fail(start, "a finite number");
+    return fail(start, "a number that fits single precision");
+  }
+
+  bool ends_token(const char* p) const { return p && (p == end_ || is_blank(*p)); }
+
+  // A finite number that ends with its token. No number goes on beyond the end of its line, so it
+  // may be looked for up to the end of the block.
   const char* number(const char* p, double& value, const char* expected) {
-    const char* next = read_double(p, end_, value);
-    if (!next || (next != end_ && !is_blank(*next))) return fail(p, expected);
+    const char* next = read_double(p, block_end_, value);
+    if (!ends_token(next)) return fail(p, expected);
     if (!std::isfinite(value)) return fail(p, "a finite number");
     return next;
   }
@@ -196,33 +213,12 @@ class LineParser {
 
   bool changed() { return fail(line_, "the same text as a moment ago (the file has changed)"); }
 
-  static constexpr std::int64_t index_limit = std::numeric_limits<std::int64_t>::max();
-
   const Grammar& grammar_;
   Arrays<Value, Offset> out_;
-  const char *line_ = nullptr, *end_ = nullptr, *where_ = nullptr;
+  Counts limit_;
+  const char *block_end_, *line_ = nullptr, *end_ = nullptr, *where_ = nullptr;
   std::string expected_;
-
- public:
-  std::int64_t row, entry;
-  bool too_wide = false;  // an index does not fit Offset: fill again with a wider one
-
- private:
-  std::int64_t row_limit_, entry_limit_;
 };
-
-// Runs work(0), ..., work(count - 1), each once, on up to `threads` threads.
-template <class Work>
-void in_parallel(std::size_t count, int threads, Work work) {
-  std::atomic<std::size_t> next{0};
-  const auto run = [&] {
-    for (std::size_t k = next++; k < count; k = next++) work(k);
-  };
-  std::vector<std::thread> others;
-  for (std::size_t t = 1; t < std::min<std::size_t>(threads, count); ++t) others.emplace_back(run);
-  run();
-  for (std::thread& other : others) other.join();
-}
 
 struct Plan {
   Grammar grammar;
@@ -231,6 +227,10 @@ struct Plan {
   int threads = 1;
 
   const Counts& total() const { return before.back(); }
+  std::int64_t pieces() const { return static_cast<std::int64_t>(starts.size()) - 1; }
+  std::string_view piece(std::string_view block, std::int64_t k) const {
+    return block.substr(starts[k], starts[k + 1] - starts[k]);
+  }
 };
 
 inline Plan plan(std::string_view block, const Grammar& grammar, int threads) {
@@ -240,9 +240,9 @@ inline Plan plan(std::string_view block, const Grammar& grammar, int threads) {
     const std::size_t stop = block.find('\n', std::min(plan.starts.back() + piece, block.size()));
     plan.starts.push_back(stop == block.npos ? block.size() : stop + 1);
   }
-  std::vector<Counts> counts(plan.starts.size() - 1);
-  in_parallel(counts.size(), threads, [&](std::size_t k) {
-    counts[k] = count(block.substr(plan.starts[k], plan.starts[k + 1] - plan.starts[k]), grammar);
+  std::vector<Counts> counts(plan.pieces());
+  parallel_ranges(plan.pieces(), 1, threads, [&](std::int64_t k, std::int64_t stop, int) {
+    for (; k < stop; ++k) counts[k] = count(plan.piece(block, k), grammar);
   });
   Counts sum;
   plan.before.push_back(sum);
@@ -256,35 +256,41 @@ inline Plan plan(std::string_view block, const Grammar& grammar, int threads) {
 
 struct Filled {
   std::optional<Problem> problem;
-  bool too_wide = false;
+  std::int64_t width = 0;  // where Offset is too narrow for it, fill again with a wider one
 };
 
-// Parses the block that `plan` was made of into `out`; lines are numbered from `first_line`.
+// Parses a piece of the block that `plan` was made of; lines are numbered from `first_line`.
+template <class Value, class Offset>
+Filled fill_piece(std::string_view block, const Plan& plan, std::int64_t k,
+                  Arrays<Value, Offset> out, std::int64_t first_line) {
+  const Counts &from = plan.before[k], &to = plan.before[k + 1];
+  LineParser<Value, Offset> parser(plan.grammar, block, out, from, to);
+  Filled filled;
+  std::int64_t line = first_line + from.lines;
+  for_each_line(plan.piece(block, k), [&](const char* first, const char* last) {
+    if (!parser.parse(first, last)) filled.problem = parser.problem(line);
+    ++line;
+    return !filled.problem;
+  });
+  filled.width = parser.width;
+  if (!filled.problem && (parser.row != to.rows || parser.entry != to.entries))
+    filled.problem = Problem{line - 1, 1, "", "the same text as a moment ago"};
+  return filled;
+}
+
+// Parses all of the block.
 template <class Value, class Offset>
 Filled fill(std::string_view block, const Plan& plan, Arrays<Value, Offset> out,
             std::int64_t first_line) {
   if (block.size() != plan.starts.back())
     return {Problem{first_line, 1, "", "as many bytes as a moment ago (the file has changed)"}};
-  const std::size_t pieces = plan.starts.size() - 1;
-  std::vector<Filled> filled(pieces);
-  in_parallel(pieces, plan.threads, [&](std::size_t k) {
-    const Counts &from = plan.before[k], &to = plan.before[k + 1];
-    LineParser<Value, Offset> parser(plan.grammar, out, from.rows, from.entries, to.rows,
-                                     to.entries);
-    std::int64_t line = first_line + from.lines;
-    for_each_line(block.substr(plan.starts[k], plan.starts[k + 1] - plan.starts[k]),
-                  [&](const char* first, const char* last) {
-                    if (!parser.parse(first, last)) filled[k].problem = parser.problem(line);
-                    ++line;
-                    return !filled[k].problem;
-                  });
-    filled[k].too_wide = parser.too_wide;
-    if (!filled[k].problem && (parser.row != to.rows || parser.entry != to.entries))
-      filled[k].problem = Problem{line - 1, 1, "", "the same text as a moment ago"};
+  std::vector<Filled> filled(plan.pieces());
+  parallel_ranges(plan.pieces(), 1, plan.threads, [&](std::int64_t k, std::int64_t stop, int) {
+    for (; k < stop; ++k) filled[k] = fill_piece(block, plan, k, out, first_line);
   });
   Filled all;
   for (const Filled& one : filled) {
-    all.too_wide |= one.too_wide;
+    all.width = std::max(all.width, one.width);
     if (!all.problem) all.problem = one.problem;
   }
   return all;
@@ -295,7 +301,7 @@ inline std::vector<Problem> problems(std::string_view block, const Grammar& gram
                                      std::int64_t first_line, std::size_t limit) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<Problem> found;
-  LineParser<double, std::int64_t> parser(grammar, {}, 0, 0, most, most);
+  LineParser<double, std::int64_t> parser(grammar, block, {}, {}, {most, most, most, most});
   std::int64_t line = first_line;
   for_each_line(block, [&](const char* first, const char* last) {
     if (!parser.parse(first, last)) found.push_back(parser.problem(line));

@@ -159,14 +159,27 @@ class Solver {
   Decomposition<Real> decomposition_;
 };
 
+template <class Value>
+void check_rows_contiguous(const Input<Value, 2>& X) {
+  if (X.shape(0) > 0 && X.shape(1) > 1 && X.stride(1) != 1)
+    throw std::invalid_argument("the values of a row of X must be contiguous");
+}
+
+template <class Value>
+auto means_of(Input<Value, 2> X) {
+  check_rows_contiguous(X);
+  return to_numpy(
+      means(X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(0)),
+      {X.shape(1)});
+}
+
 template <class Value, class Real>
 void bind_dense(nb::class_<Examples<Real>>& examples, nb::class_<RowSource<Real>>& rows) {
   // X has contiguous rows; centre is empty or has one value a feature.
   examples.def_static(
       "dense",
       [](Input<Value, 2> X, Column<double> centre) -> Examples<Real>* {
-        if (X.shape(0) > 0 && X.shape(1) > 1 && X.stride(1) != 1)
-          throw std::invalid_argument("the values of a row of X must be contiguous");
+        check_rows_contiguous(X);
         return new DenseExamples<Value, Real>(X.data(), static_cast<Index>(X.shape(0)),
                                               static_cast<Index>(X.shape(1)), X.stride(0),
                                               centre.size() ? centre.data() : nullptr);
@@ -216,6 +229,26 @@ nb::ndarray<nb::numpy, double> expansion(
   return to_numpy(std::move(sums), {static_cast<std::size_t>(points.count), groups, outputs});
 }
 
+// Products of rows and columns become kernel values, in place.
+template <class Real>
+void apply_kernel(nb::ndarray<Real, nb::ndim<2>, nb::c_contig> products,
+                  nb::ndarray<const double, nb::ndim<1>, nb::c_contig> row_norms,
+                  nb::ndarray<const Real, nb::ndim<1>, nb::c_contig> column_norms,
+                  const std::string& function, double gamma, double coef0, int degree,
+                  int threads) {
+  if (products.shape(0) != row_norms.size() || products.shape(1) != column_norms.size())
+    throw std::invalid_argument("products and norms do not fit together");
+  const Kernel kernel{kernel_function(function), gamma, coef0, degree};
+  const std::size_t columns = products.shape(1);
+  nb::gil_scoped_release release;
+  parallel_ranges(static_cast<std::int64_t>(products.shape(0)), 1, threads,
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    for (std::int64_t r = begin; r < end; ++r)
+                      kernel.apply(products.data() + r * columns, static_cast<Index>(columns),
+                                   row_norms.data()[r], column_norms.data());
+                  });
+}
+
 template <class Real>
 void bind(nb::module_ m) {
   nb::class_<Examples<Real>> examples(m, "Examples");
@@ -261,6 +294,8 @@ void bind(nb::module_ m) {
 
   m.def("expansion", &expansion<Real>, "points"_a, "vectors"_a, "function"_a, "gamma"_a, "coef0"_a,
         "degree"_a, "coefficients"_a, "group_starts"_a, "threads"_a);
+  m.def("apply_kernel", &apply_kernel<Real>, "products"_a, "row_norms"_a, "column_norms"_a,
+        "function"_a, "gamma"_a, "coef0"_a, "degree"_a, "threads"_a);
 }
 
 }  // namespace
@@ -275,6 +310,8 @@ SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
       .value("no_progress", Outcome::no_progress)
       .value("stuck", Outcome::stuck)
       .value("unbounded", Outcome::unbounded);
+  m.def("means", &means_of<float>, "X"_a.noconvert());
+  m.def("means", &means_of<double>, "X"_a.noconvert());
   nb::class_<Status>(m, "Status")
       .def_ro("outcome", &Status::outcome)
       .def_ro("violation", &Status::violation)

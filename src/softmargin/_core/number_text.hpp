@@ -2,11 +2,13 @@
 // digits that read back the same. Never depends on the locale.
 #pragma once
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <system_error>
 // Apple's standard library has from_chars and to_chars for integers only.
@@ -21,6 +23,36 @@
 namespace softmargin::text {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Appends the digits at p to `number` (modulo 2^64) and returns where they end. Eight bytes at a
+// time: how many of them are digits and what they are worth takes no branch, and so no wrong guess
+// at how long a number is.
+inline const char* read_digits(const char* p, const char* last, std::uint64_t& number) {
+  static constexpr std::uint64_t powers[] = {1,      10,      100,      1000,     10000,
+                                             100000, 1000000, 10000000, 100000000};
+  if constexpr (std::endian::native == std::endian::little) {
+    while (last - p >= 8) {
+      std::uint64_t bytes;
+      std::memcpy(&bytes, p, 8);
+      // A byte is '0' to '9' if its upper half is 3, also after 6 is added to the lower half.
+      constexpr std::uint64_t upper = 0xF0F0F0F0F0F0F0F0, threes = 0x3030303030303030;
+      const std::uint64_t others =
+          ((bytes & upper) ^ threes) | (((bytes + 0x0606060606060606) & upper) ^ threes);
+      const int count = std::countr_zero(others) / 8;  // 8 where there are none
+      if (count == 0) return p;
+      // The digits to the end of the word, zeros before them; then pairs, fours and all eight.
+      bytes = (bytes & 0x0F0F0F0F0F0F0F0F) << (64 - 8 * count);
+      bytes = (bytes * 10 + (bytes >> 8)) & 0x00FF00FF00FF00FF;
+      bytes = (bytes * 100 + (bytes >> 16)) & 0x0000FFFF0000FFFF;
+      bytes = (bytes * 10000 + (bytes >> 32)) & 0xFFFFFFFF;
+      number = number * powers[count] + bytes;
+      p += count;
+      if (count < 8) return p;
+    }
+  }
+  while (p != last && is_digit(*p)) number = 10 * number + static_cast<std::uint64_t>(*p++ - '0');
+  return p;
+}
 
 // A token that the short way below does not settle: many digits, a large exponent, inf, nan.
 // Returns the end of what was read, or nullptr where there is no number.
@@ -37,11 +69,11 @@ inline const char* read_rare_double(const char* first, const char* last, double&
   return end;
 #else
   const char* end = first;  // of the token: all that is copied
-  while (end != last && *end != ' ' && *end != '\t') ++end;
+  while (end != last && !std::strchr(" \t\r\n#", *end)) ++end;
   std::istringstream stream(std::string(first, end));
   stream.imbue(std::locale::classic());
   value = 0;
-  if (stream >> value) return stream.eof() ? end : first + stream.tellg();
+  if (stream >> std::noskipws >> value) return stream.eof() ? end : first + stream.tellg();
   if (value == 0) return nullptr;  // no number; a number too large leaves the largest one
   value = std::copysign(HUGE_VAL, value);
   return end;
@@ -61,22 +93,26 @@ inline const char* read_double(const char* first, const char* last, double& valu
     if (p != last && *p == '-') return nullptr;
   }
   const bool negative = p != last && *p == '-';
-  if (negative) ++p;
+  p += negative;
   std::uint64_t digits = 0;
   const char* start = p;
-  while (p != last && is_digit(*p)) digits = 10 * digits + static_cast<std::uint64_t>(*p++ - '0');
+  // Before the point there is mostly one digit: a good guess is faster than no guess.
+  if (p != last && is_digit(*p)) digits = static_cast<std::uint64_t>(*p++ - '0');
+  if (p != last && is_digit(*p)) p = read_digits(p, last, digits);
   std::ptrdiff_t count = p - start, exponent = 0;
   if (p != last && *p == '.') {
     const char* fraction = ++p;
-    while (p != last && is_digit(*p)) digits = 10 * digits + static_cast<std::uint64_t>(*p++ - '0');
+    p = read_digits(p, last, digits);
     exponent = fraction - p;
     count -= exponent;
   }
   const bool simple = count > 0 && count <= 19 && digits <= (std::uint64_t{1} << 53) &&
                       exponent >= -22 && !(p != last && (*p == 'e' || *p == 'E'));
   if (!simple) return read_rare_double(first, last, value);
-  const double magnitude = static_cast<double>(digits) / powers[-exponent];
-  value = negative ? -magnitude : magnitude;
+  // The sign without a branch, which would be guessed wrong every other time.
+  const auto magnitude =
+      std::bit_cast<std::uint64_t>(static_cast<double>(digits) / powers[-exponent]);
+  value = std::bit_cast<double>(magnitude | static_cast<std::uint64_t>(negative) << 63);
   return p;
 }
 

@@ -74,7 +74,7 @@ inline void bind_text(nanobind::module_ m) {
       .def_ro("expected", &Problem::expected);
   nb::class_<Filled>(m, "Filled")
       .def_ro("problem", &Filled::problem)
-      .def_ro("too_wide", &Filled::too_wide);
+      .def_ro("width", &Filled::width);
   nb::class_<Plan>(m, "Plan")
       .def_prop_ro("lines", [](const Plan& p) { return p.total().lines; })
       .def_prop_ro("rows", [](const Plan& p) { return p.total().rows; })

@@ -41,6 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Who was reading has left: nothing more to say, also not when Python closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_INPUT
+    except MemoryError as error:
+        print(
+            f"softmargin {args.subcommand}: error: not enough memory ({error or 'in the core'})",
+            file=sys.stderr,
+        )
+        return BAD_INPUT
     except (ValueError, OSError) as error:
         print(f"softmargin {args.subcommand}: error: {error}", file=sys.stderr)
         return BAD_INPUT

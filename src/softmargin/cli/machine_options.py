@@ -165,6 +165,13 @@ def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
         help="take variables that seem settled out of the problem (default: 1)",
     )
     add(
+        "-b",
+        "--probability",
+        choices=("0", "1"),
+        default="0",
+        help="1 is refused, with the way to get probabilities (default: 0)",
+    )
+    add(
         "--class-weight",
         type=class_weight,
         action="append",
@@ -202,6 +209,12 @@ def make_machine(args: argparse.Namespace, labels: Any) -> Any:
     """The estimator that the options ask for; `labels` are those of the training data."""
     import softmargin
 
+    if args.probability == "1":
+        raise ValueError(
+            "-b 1: no probabilities are trained here. Calibrate the machine with scikit-learn's"
+            " CalibratedClassifierCV, or use predict --decision-values. Models of svm-train -b 1"
+            " give theirs with predict -b 1."
+        )
     if args.linear:
         return _linear_machine(args, labels)
     if args.no_intercept:

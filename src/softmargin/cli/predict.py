@@ -8,6 +8,7 @@ examples:
   softmargin predict heart_scale heart_scale.model predictions
   softmargin predict new.csv machine.softmargin | sort | uniq -c
   softmargin predict --decision-values test.svm machine.model values.txt
+  softmargin predict -b 1 test.svm libsvm.model probabilities.txt
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ import json
 import sys
 from typing import Any
 
-from softmargin.cli.data_options import DATA_FORMATS, add_data_arguments, add_json_argument, read
+from softmargin.cli.data_options import (
+    DATA_FORMATS,
+    add_data_arguments,
+    add_json_argument,
+    note,
+    read,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--probability",
         choices=("0", "1"),
         default="0",
-        help="1 for probabilities, which"
-        " only models of svm-train -b 1 could give: not supported (default: 0)",
+        help="1: write the probability of each class behind each prediction, which is the most"
+        " probable one; for models of svm-train -b 1 (default: 0)",
     )
     add("-q", "--quiet", action="store_true", help="do not print the score")
     add_json_argument(parser)
@@ -47,21 +54,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from softmargin.io.models import read_any_model
 
-    if args.probability == "1":
-        raise ValueError(
-            "-b 1 is not supported: pairwise probabilities can contradict the predictions."
-            " Calibrate with scikit-learn's CalibratedClassifierCV, or use --decision-values."
-        )
     record = read_any_model(args.model)
     data = read(args, args.data, zero_based=record.precomputed)
-    predicted, values = record.predict(_points(args, record, data.X))
+    points = _points(args, record, data.X)
+    if args.probability == "1":
+        predicted, columns, labels = _probabilities(args, record, points)
+    else:
+        predicted, columns = record.predict(points)
+        columns, labels = (columns if args.decision_values else None), None
     result = _score(record, data.y, predicted)
     if args.output is not None:
-        _write(args, args.output, predicted, values)
+        _write(args.output, predicted, columns, labels)
     elif not args.json:
-        _write(args, "-", predicted, values)
-    _report(args, result, predicted)
+        _write("-", predicted, columns, labels)
+    _report(args, result, predicted, columns, labels)
     return 0
+
+
+def _probabilities(args: argparse.Namespace, record: Any, points: Any) -> tuple[Any, Any, Any]:
+    """Predictions, their probabilities, and the labels of these."""
+    if args.decision_values:
+        raise ValueError("-b 1 and --decision-values write different things: choose one.")
+    if record.is_regressor and "probA_" in record.attributes:
+        note(
+            "a target is its prediction + z, where z has the density exp(-|z| / s) / (2 s) with"
+            f" s = {record.attributes['probA_'][0]:g}."
+        )
+        return record.predict(points)[0], None, None
+    if not record.has_probabilities:
+        raise ValueError(
+            f"{args.model} has no probabilities: only models of svm-train -b 1 have. Use"
+            " --decision-values, or calibrate with scikit-learn's CalibratedClassifierCV."
+        )
+    labels = [1, -1] if record.kind == "OneClassSVM" else record.attributes["classes_"].tolist()
+    return *record.predict_probabilities(points), labels
 
 
 def _points(args: argparse.Namespace, record: Any, X: Any) -> Any:
@@ -97,15 +123,16 @@ def _score(record: Any, y: Any, predicted: Any) -> dict[str, Any]:
     return regression_scores(y, predicted)
 
 
-def _write(args: argparse.Namespace, path: str, predicted: Any, values: Any) -> None:
+def _write(path: str, predicted: Any, columns: Any, labels: Any) -> None:
+    """The predictions, each with its row of `columns` behind it; `labels` are said first."""
     from softmargin.io.streams import writing
 
-    labels = predicted.tolist()
-    if args.decision_values:
-        rows = values.reshape(len(labels), -1).tolist()
-        lines = [" ".join([_text(a), *map(repr, row)]) for a, row in zip(labels, rows, strict=True)]
-    else:
-        lines = [_text(label) for label in labels]
+    lines = [_text(label) for label in predicted.tolist()]
+    if columns is not None:
+        rows = columns.reshape(len(lines), -1).tolist()
+        lines = [" ".join([line, *map(repr, row)]) for line, row in zip(lines, rows, strict=True)]
+    if labels is not None:
+        lines.insert(0, " ".join(["labels", *map(_text, labels)]))
     with writing(path) as stream:
         stream.write("".join(f"{line}\n" for line in lines).encode())
 
@@ -114,12 +141,18 @@ def _text(label: Any) -> str:
     return f"{label:.17g}" if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def _report(args: argparse.Namespace, result: dict[str, Any], predicted: Any) -> None:
+def _report(
+    args: argparse.Namespace, result: dict[str, Any], predicted: Any, columns: Any, labels: Any
+) -> None:
     from softmargin.cli.scoring import prediction_lines
 
     if args.json:
         if args.output is None:
             result = {**result, "predictions": predicted.tolist()}
+            if labels is not None:
+                result |= {"labels": labels, "probabilities": columns.tolist()}
+            elif columns is not None:
+                result["decision_values"] = columns.tolist()
         print(json.dumps(result))
     elif not args.quiet:
         out = sys.stdout if args.output is not None else sys.stderr

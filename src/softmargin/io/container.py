@@ -130,7 +130,8 @@ class Container:
         order: Any = "F" if fortran else "C"
         if count == 0:
             return np.empty(shape, dtype)
-        if self.mmap:
+        # Another zip tool may have moved the arrays: the core needs numbers at their alignment.
+        if self.mmap and offset % dtype.alignment == 0:
             mapped = np.memmap(self.path, dtype, "r", offset=offset, shape=shape, order=order)
             return np.asarray(mapped)
         values = np.fromfile(self.path, dtype, count, offset=offset)

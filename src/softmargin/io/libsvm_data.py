@@ -8,6 +8,7 @@ right size, so that nothing but the result grows with the file.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ from numpy.typing import NDArray
 
 from softmargin import _core
 from softmargin.io.file_error import FileError
-from softmargin.io.streams import available_processors, line_blocks, reading, writing
+from softmargin.io.streams import (
+    BLOCK_BYTES,
+    available_processors,
+    line_blocks,
+    reading,
+    writing,
+)
 
 Array = NDArray[np.float64]
 
@@ -79,9 +86,9 @@ def read_rows(
     many had a qid."""
     start = stream.tell()
     threads = threads or available_processors()
-    plans = []
-    for block in line_blocks(stream):
-        plans.append(_core.text.plan(block, leading, first_index, threads))
+    block_bytes = BLOCK_BYTES * threads
+    blocks = line_blocks(stream, block_bytes)
+    plans = [_core.text.plan(block, leading, first_index, threads) for block in blocks]
     rows = sum(plan.rows for plan in plans)
     if leading > 1:
         _check_first_line(stream, path, start, rows, leading, first_index, first_line)
@@ -91,10 +98,10 @@ def read_rows(
     for offset in (np.int32, np.int64) if entries <= INT32_MAX else (np.int64,):
         indices, starts = np.empty(entries, offset), np.zeros(rows + 1, offset)
         stream.seek(start)
-        too_wide = _fill(stream, path, plans, numbers, values, indices, starts, first_line)
-        if not too_wide:
+        blocks = line_blocks(stream, block_bytes)
+        width = _fill(blocks, path, plans, numbers, values, indices, starts, first_line)
+        if width <= INT32_MAX:
             break
-    width = int(indices.max(initial=-1)) + 1
     X = sp.csr_matrix((values, indices, starts), shape=(rows, width), copy=False)
     return numbers, X, sum(plan.queries for plan in plans)
 
@@ -114,7 +121,7 @@ def _check_first_line(
 
 
 def _fill(
-    stream: Any,
+    blocks: Iterable[memoryview],
     path: Any,
     plans: list[Any],
     numbers: Array,
@@ -122,11 +129,10 @@ def _fill(
     indices: NDArray[Any],
     starts: NDArray[Any],
     line: int,
-) -> bool:
-    """Parses the planned blocks into the arrays; whether an index did not fit its type."""
-    row = entry = 0
-    too_wide = False
-    for plan, block in zip(plans, line_blocks(stream), strict=True):
+) -> int:
+    """Parses the planned blocks into the arrays; returns how many columns there are."""
+    row = entry = width = 0
+    for plan, block in zip(plans, blocks, strict=True):
         row_end, entry_end = row + plan.rows, entry + plan.entries
         filled = _core.text.fill(
             block,
@@ -140,9 +146,9 @@ def _fill(
         )
         if filled.problem:
             raise problem_error(path, filled.problem)
-        too_wide |= filled.too_wide
+        width = max(width, filled.width)
         row, entry, line = row_end, entry_end, line + plan.lines
-    return too_wide
+    return width
 
 
 def problem_error(path: Any, problem: Any) -> FileError:

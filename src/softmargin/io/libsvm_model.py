@@ -180,7 +180,7 @@ def _flip_two_classes(attributes: dict[str, Any]) -> None:
 
 def _probabilities(header: Header, kind: str, pairs: int) -> dict[str, Any]:
     """What svm-train -b 1 adds, as it stands in the file."""
-    counts = {"probA": pairs, "probB": pairs, "prob_density_marks": None}
+    counts = {"probA": pairs, "probB": pairs, "prob_density_marks": 10}
     return {
         f"{key}_": np.array(header.values(key, finite, "a finite number", counts[key]))
         for key in PROBABILITIES

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin import multiclass
+from softmargin.columns import with_columns
 from softmargin.io.streams import available_processors
 
 Array = NDArray[np.float64]
@@ -77,6 +78,28 @@ class Record:
             return classes[(values >= 0).astype(np.intp)], values
         return classes[multiclass.vote(values, len(classes))], values
 
+    def predict_probabilities(self, X: Any) -> tuple[NDArray[Any], Array]:
+        """Predictions, and a row of probabilities for each: of the classes in their order, or for
+        a one-class machine of 1 and -1.  Of models that svm-train -b 1 has written."""
+        from softmargin.io.probability import class_probabilities, inlier_probability
+
+        if self.kind == "OneClassSVM":
+            predicted, values = self.predict(X)
+            inlier = inlier_probability(values, self.attributes["prob_density_marks_"])
+            return predicted, np.stack([inlier, 1 - inlier], axis=1)
+        classes, values = self.attributes["classes_"], self.decision_values(X)
+        if len(classes) == 2:  # a value above zero means the second here, the first in the file
+            values = -values[:, None]
+        A, B = self.attributes["probA_"], self.attributes["probB_"]
+        probabilities = class_probabilities(values, A, B, len(classes))
+        return classes[probabilities.argmax(axis=1)], probabilities
+
+    @property
+    def has_probabilities(self) -> bool:
+        if self.kind == "OneClassSVM":
+            return "prob_density_marks_" in self.attributes
+        return self.is_classifier and {"probA_", "probB_"} <= self.attributes.keys()
+
     def decision_values(self, X: Any) -> Array:
         """One value per row; for more than two classes one per pair of classes, or of a linear
         machine one per class."""
@@ -118,24 +141,9 @@ class Record:
 
 
 def _same_features(vectors: Any, X: Any) -> tuple[Any, Any]:
-    """Both with the same columns, sparse if either is.
-
-    Where the columns are many more than the entries, only those that have one are kept: an index
-    of a billion in a file shall not cost memory for a billion columns.
-    """
+    """Both with the same columns, sparse if either is."""
     if not sp.issparse(vectors) and not sp.issparse(X) and vectors.shape[1] == X.shape[1]:
         return vectors, X
     vectors, X = sp.csr_matrix(vectors), sp.csr_matrix(X)
     width = max(vectors.shape[1], X.shape[1])
-    if width <= 2**16 + 4 * (vectors.nnz + X.nnz):
-        return _with_columns(vectors, vectors.indices, width), _with_columns(X, X.indices, width)
-    used, columns = np.unique(np.concatenate([vectors.indices, X.indices]), return_inverse=True)
-    return (
-        _with_columns(vectors, columns[: vectors.nnz], len(used)),
-        _with_columns(X, columns[vectors.nnz :], len(used)),
-    )
-
-
-def _with_columns(X: Any, indices: NDArray[Any], width: int) -> sp.csr_matrix:
-    indices = indices.astype(X.indptr.dtype, copy=False)
-    return sp.csr_matrix((X.data, indices, X.indptr), shape=(X.shape[0], width), copy=False)
+    return with_columns(vectors, vectors.indices, width), with_columns(X, X.indices, width)

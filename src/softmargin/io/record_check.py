@@ -20,6 +20,7 @@ def check_record(record: Record, path: Any) -> None:
         problem = _width_problem(record) or _linear_problem(record)
     elif record.kind in KERNEL_MACHINES:
         problem = _width_problem(record) or _kernel_problem(record) or _shape_problem(record)
+        problem = problem or _probability_problem(record)
     else:
         names = ", ".join((*KERNEL_MACHINES, "LinearSVC"))
         raise FileError(path, f"one of {names} as class", found=record.kind)
@@ -90,6 +91,18 @@ def _shape_problem(record: Record) -> str | None:
     if not fits:
         return "dual_coef_, intercept_, support_ and n_support_ that fit together"
     return _vectors_problem(record, support)
+
+
+def _probability_problem(record: Record) -> str | None:
+    """What LIBSVM's models may have for probabilities must fit the classes."""
+    values = record.attributes
+    pairs = values["intercept_"].shape
+    for name, shape in {"probA_": pairs, "probB_": pairs, "prob_density_marks_": (10,)}.items():
+        array = values.get(name, np.zeros(shape))
+        fits = isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == shape
+        if not fits or not np.isfinite(array).all():
+            return f"{name} of shape {shape} and finite"
+    return None
 
 
 def _vectors_problem(record: Record, support: Any) -> str | None:

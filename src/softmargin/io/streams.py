@@ -14,7 +14,8 @@ from typing import Any
 from softmargin.io.file_error import FileError, name_of
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-BLOCK_BYTES, SMALL_BLOCK_BYTES = 2**24, 2**15
+# A block for each thread: what was just copied from the file should still be in a cache.
+BLOCK_BYTES, SMALL_BLOCK_BYTES = 2**21, 2**15
 
 
 def compression(path: Any) -> str:

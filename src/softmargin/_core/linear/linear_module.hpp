@@ -90,6 +90,13 @@ double read_bandwidth(Array<Real> array, int repetitions) {
   return sum == sum ? bytes / spent : -1;  // the sum must not be optimised away
 }
 
+template <class Value>
+const Value* one_each(const RowReader& rows, const Array<Value>& values) {
+  if (values.size() != static_cast<std::size_t>(rows.count))
+    throw std::invalid_argument("labels and bounds do not fit the examples");
+  return values.data();
+}
+
 template <class Real>
 class LinearSolver {
  public:
@@ -98,11 +105,8 @@ class LinearSolver {
                double tolerance, bool shrinking, std::uint64_t seed)
       : count_(rows.count),
         features_(rows.features),
-        descent_(rows, labels.data(), upper.data(), classes, make_subproblem(machine, method),
-                 tolerance, shrinking, seed) {
-    if (labels.size() != static_cast<std::size_t>(count_) || upper.size() != labels.size())
-      throw std::invalid_argument("labels and bounds do not fit the examples");
-  }
+        descent_(rows, one_each(rows, labels), one_each(rows, upper), classes,
+                 make_subproblem(machine, method), tolerance, shrinking, seed) {}
 
   LinearStatus run(std::int64_t passes, double seconds) { return descent_.run(passes, seconds); }
   LinearStatus finish() { return descent_.finish(); }

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "../dual.hpp"
+#include "lanes.hpp"
 
 namespace softmargin {
 
@@ -18,30 +19,24 @@ struct Best {
   Index position = -1;
 };
 
-// fill(start, count, scores) computes the scores of one chunk, in a loop that vectorises; only a
-// chunk that improves on the best so far is searched for the place. -inf means "not eligible".
-template <class Fill>
-Best argmax(Index size, Fill fill, double absolute_slack = 0, double relative_slack = 0) {
-  constexpr Index chunk = 256;
-  constexpr int lanes = 8;
-  double scores[chunk];
+// score(at) is the score of the variables that `at` reads, several or one; -inf: not eligible. Only
+// the chunk that holds the best is searched for its place.
+template <class Score>
+Best argmax(Index size, Score score, double absolute_slack = 0, double relative_slack = 0) {
+  constexpr Index chunk = 64;
+  const auto slack = [=](double top) { return absolute_slack + relative_slack * std::abs(top); };
   Best best;
+  Index found = 0;
   for (Index start = 0; start < size; start += chunk) {
-    const Index count = std::min(chunk, size - start);
-    fill(start, count, scores);
-    std::fill(scores + count, scores + chunk, -infinity);
-    double tops[lanes];
-    std::fill(tops, tops + lanes, -infinity);
-    for (Index k = 0; k < chunk; k += lanes)
-      for (int l = 0; l < lanes; ++l) tops[l] = scores[k + l] > tops[l] ? scores[k + l] : tops[l];
-    const double top = *std::max_element(tops, tops + lanes);
-    const double slack = absolute_slack + relative_slack * std::abs(top);
-    if (top < best.score - slack || top == -infinity) continue;
+    const double top = largest(start, std::min(start + chunk, size), score);
+    if (top < best.score - slack(top) || top == -infinity) continue;
     best.score = std::max(best.score, top);
-    Index k = count - 1;
-    while (scores[k] < best.score - slack) --k;
-    best.position = start + k;
+    found = start;
   }
+  if (best.score == -infinity) return best;
+  best.position = std::min(found + chunk, size) - 1;
+  const double enough = best.score - slack(best.score);
+  while (best.position > found && score(One{best.position}) < enough) --best.position;
   return best;
 }
 

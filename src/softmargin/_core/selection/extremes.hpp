@@ -18,23 +18,17 @@ struct Extremes {
 };
 
 inline Best highest_that_can_rise(const Dual& dual, const Part& part) {
+  const double *gradient = dual.gradient.data(), *gate = part.rise_gate.data();
+  const double offset = part.offset;
   return argmax(
-      dual.active,
-      [&](Index start, Index count, double* scores) {
-        const double *gradient = &dual.gradient[start], *gate = &part.rise_gate[start];
-        for (Index k = 0; k < count; ++k) scores[k] = gate[k] - (gradient[k] + part.offset);
-      },
-      dual.slack);
+      dual.active, [=](auto at) { return at(gate) - (at(gradient) + offset); }, dual.slack);
 }
 
 inline Best lowest_that_can_fall(const Dual& dual, const Part& part) {
-  Best best = argmax(
-      dual.active,
-      [&](Index start, Index count, double* scores) {
-        const double *gradient = &dual.gradient[start], *gate = &part.fall_gate[start];
-        for (Index k = 0; k < count; ++k) scores[k] = (gradient[k] + part.offset) - gate[k];
-      },
-      dual.slack);
+  const double *gradient = dual.gradient.data(), *gate = part.fall_gate.data();
+  const double offset = part.offset;
+  Best best =
+      argmax(dual.active, [=](auto at) { return (at(gradient) + offset) - at(gate); }, dual.slack);
   best.score = -best.score;
   return best;
 }

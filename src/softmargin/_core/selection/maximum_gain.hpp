@@ -22,53 +22,42 @@ struct Gain {
   double step = 0;
 };
 
-// The step of a pair: how far from the free optimum the bounds let it go. Of a slope's sign depends
-// which of the two rises; `rise` and `fall` are the rooms of the pair in either case.
-inline double clipped_step(double slope, double curvature, double rise, double fall) {
-  const double free = std::abs(slope) / std::max(curvature, 1e-300);
-  return std::min(free, slope > 0 ? rise : fall);
-}
-
 // The best partner of one variable whose kernel row is given.
 template <class Real>
 Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const double* diagonal) {
   const Part& own_part = dual.parts[fixed.part];
   const Index i = fixed.position;
-  const double own = diagonal[i];
-  const double own_rise = own_part.upper[i] - own_part.beta[i];
-  const double own_fall = own_part.beta[i] - own_part.lower[i];
+  const double* gradient = dual.gradient.data();
+  const double own = diagonal[i], value = dual.value(fixed);
+  const double own_lowest = own_part.lower[i] - own_part.beta[i];
+  const double own_highest = own_part.upper[i] - own_part.beta[i];
   Gain result;
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != fixed.part) continue;
     const Part& part = dual.parts[s];
+    const double *beta = part.beta.data(), *lower = part.lower.data(), *upper = part.upper.data();
+    const double offset = part.offset;
     // Written such that the slope of a variable with itself is exactly zero.
-    const double value = dual.value(fixed), offset = part.offset;
-    const Best found = argmax(
-        dual.active,
-        [&, value, offset, own, own_rise, own_fall](Index start, Index count, double* scores) {
-          const double *gradient = &dual.gradient[start], *beta = &part.beta[start];
-          const double *lower = &part.lower[start], *upper = &part.upper[start];
-          const double* other = diagonal + start;
-          const Real* products = row + start;
-          for (Index k = 0; k < count; ++k) {
-            const double slope = value + (gradient[k] + offset);
-            const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
-            const double step =
-                clipped_step(slope, curvature, std::min(own_rise, beta[k] - lower[k]),
-                             std::min(own_fall, upper[k] - beta[k]));
-            scores[k] = step * (std::abs(slope) - 0.5 * curvature * step);
-          }
-        },
-        0, 1e-9);
+    const auto slope = [=](auto at) { return value + (at(gradient) + offset); };
+    const auto curvature = [=](auto at) { return (own + at(diagonal)) - 2.0 * at(row); };
+    // The free optimum, clipped to what the bounds leave; negative where the partner rises.
+    const auto step = [=](auto at) {
+      const auto lowest = larger(at(own_lowest), at(beta) - at(upper));
+      const auto highest = smaller(at(own_highest), at(beta) - at(lower));
+      return larger(lowest, smaller(highest, slope(at) / larger(curvature(at), at(1e-300))));
+    };
+    const auto gain = [=](auto at) {
+      const auto length = step(at);
+      return length * (slope(at) - 0.5 * curvature(at) * length);
+    };
+    const Best found = argmax(dual.active, gain, 0, 1e-9);
     if (!(found.score > result.gain)) continue;
-    const Index k = found.position;
-    const Variable partner{s, k};
-    const double slope = value - dual.value(partner);
-    const double curvature = own + diagonal[k] - 2 * static_cast<double>(row[k]);
+    const One partner{found.position};
     result.gain = found.score;
-    result.step = clipped_step(slope, curvature, std::min(own_rise, part.beta[k] - part.lower[k]),
-                               std::min(own_fall, part.upper[k] - part.beta[k]));
-    result.pair = slope > 0 ? Pair{fixed, partner, slope} : Pair{partner, fixed, -slope};
+    result.step = std::abs(step(partner));
+    const double violation = slope(partner);
+    result.pair = violation > 0 ? Pair{fixed, {s, partner.k}, violation}
+                                : Pair{{s, partner.k}, fixed, -violation};
   }
   return result;
 }

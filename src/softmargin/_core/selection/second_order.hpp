@@ -19,25 +19,20 @@ Selection second_order(const Dual& dual, Rows& rows) {
 
   const Index i = worst.up.position;
   const auto* row = rows.row(i, dual.active);
-  const double* diagonal = rows.diagonal();
-  double best = -infinity;
+  const double *diagonal = rows.diagonal(), *gradient = dual.gradient.data();
+  const double value = dual.value(worst.up), own = diagonal[i];
+  double best = 0;
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {
     if (dual.separate && s != worst.up.part) continue;
-    const Part& part = dual.parts[s];
-    const double level = dual.value(worst.up) + part.offset, own = diagonal[i];
+    const double* gate = dual.parts[s].fall_gate.data();
+    const double offset = dual.parts[s].offset;
     const Best found = argmax(
         dual.active,
-        [&](Index start, Index count, double* scores) {
-          const double *gradient = &dual.gradient[start], *gate = &part.fall_gate[start];
-          const double* other = diagonal + start;
-          const auto* products = row + start;
-          for (Index k = 0; k < count; ++k) {
-            const double violation = (level + gradient[k]) - gate[k];
-            const double curvature = own + other[k] - 2 * static_cast<double>(products[k]);
-            const double safe = curvature > least_curvature ? curvature : least_curvature;
-            scores[k] = violation > 0 ? violation * violation / safe : -infinity;
-          }
-          if (s == worst.up.part && i >= start && i < start + count) scores[i - start] = -infinity;
+        [=](auto at) {
+          // Written such that the violation of a variable with itself is exactly zero.
+          const auto violation = larger((value + (at(gradient) + offset)) - at(gate), at(0.0));
+          const auto curvature = (own + at(diagonal)) - 2.0 * at(row);
+          return violation * violation / larger(curvature, at(least_curvature));
         },
         0, 1e-9);
     if (found.score > best) {

@@ -1,0 +1,49 @@
+"""Measurements of several packages on one work, in turn, each in a process of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from measure import MISSING
+from tqdm import tqdm
+
+OURS = "softmargin"
+Result = dict[str, float]
+
+
+def once(work: str, package: str) -> Result | None:
+    """One measurement; None where the package has no such machine."""
+    script = Path(__file__).with_name("measure.py")
+    command = [sys.executable, str(script), work, package]
+    child = subprocess.run(command, capture_output=True, text=True, check=False)
+    if child.returncode == MISSING:
+        return None
+    if child.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{child.stderr}")
+    result: Result = json.loads(child.stdout.splitlines()[-1])
+    return result
+
+
+def compare(work: str, packages: list[str], repeats: int, share: float) -> dict[str, Result]:
+    """The medians of each package's measurements."""
+    runs: dict[str, list[Result]] = {package: [] for package in packages}
+    for _ in range(repeats):
+        for package in tqdm(list(runs), desc=work, leave=False, dynamic_ncols=True):
+            if sum(run["wall"] for run in runs[package]) > share:
+                continue
+            result = once(work, package)
+            if result is None:
+                del runs[package]
+            else:
+                runs[package].append(result)
+    return {
+        package: {key: float(np.median([run[key] for run in results])) for key in results[0]}
+        | {"runs": len(results)}
+        for package, results in runs.items()
+    }
+
+
+def markdown(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,31 @@
+"""Sparse matrices whose columns are many more than their entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+
+def compact(*matrices: sp.csr_matrix) -> tuple[sp.csr_matrix, ...]:
+    """The same CSR matrices, all of one width, without the columns that are zero in all of them.
+
+    Inner products stay the same.  The core has room for something per column, and one index of a
+    billion shall not cost a billion of it.  Where columns are not many, nothing is done.
+    """
+    width, entries = matrices[0].shape[1], sum(matrix.nnz for matrix in matrices)
+    if width <= 2**16 + 4 * entries:
+        return matrices
+    indices = np.concatenate([matrix.indices for matrix in matrices])
+    used, columns = np.unique(indices, return_inverse=True)
+    ends = np.cumsum([len(matrix.indices) for matrix in matrices])[:-1]
+    parts = zip(matrices, np.split(columns, ends), strict=True)
+    return tuple(with_columns(matrix, part, len(used)) for matrix, part in parts)
+
+
+def with_columns(X: sp.csr_matrix, indices: NDArray[Any], width: int) -> sp.csr_matrix:
+    """The same entries in other columns."""
+    indices = indices.astype(X.indptr.dtype, copy=False)
+    return sp.csr_matrix((X.data, indices, X.indptr), shape=(X.shape[0], width), copy=False)
