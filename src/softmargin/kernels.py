@@ -102,6 +102,8 @@ class Linear(FunctionOfProducts):
     ) -> Array:
         """Through the weights of the features: one product with each point, not one with every
         vector."""
+        if sp.issparse(X):
+            X, vectors = compact(X, vectors)
         weights = [
             coef[:, begin:end] @ vectors[begin:end] for begin, end in itertools.pairwise(starts)
         ]
