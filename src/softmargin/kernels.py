@@ -104,6 +104,8 @@ class Linear(FunctionOfProducts):
         self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
     ) -> Array:
         """Through the weights of the features, in float64: they take the place of the vectors."""
+        if sp.issparse(X):
+            X, vectors = compact(X, vectors)
         # Sparse coefficients are added up one by one, whether the vectors are dense or sparse.
         coefficients = sp.csc_matrix(coef)
         weights = [
