@@ -44,19 +44,20 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
     // Written such that the slope of a variable with itself is exactly zero.
     const auto slope = [=](auto at) { return value + (at(gradient) + offset); };
     const auto curvature = [=](auto at) { return (own + at(diagonal)) - 2.0 * at(row); };
-    // To the optimum, were there no bounds; negative where the partner rises.
-    const auto free_step = [=](auto at) { return slope(at) / larger(curvature(at), at(1e-300)); };
+    // The step is to the free optimum, clipped to what the bounds leave; negative where the partner
+    // rises.
     const auto gain = [=](auto at) {
+      const auto down = slope(at), bend = curvature(at);
       const auto lowest = larger(at(own_lowest), at(beta) - at(upper));
       const auto highest = smaller(at(own_highest), at(beta) - at(lower));
-      const auto step = larger(lowest, smaller(highest, free_step(at)));
-      return step * (slope(at) - 0.5 * curvature(at) * step);
+      const auto step = larger(lowest, smaller(highest, down / larger(at(1e-300), bend)));
+      return step * (down - 0.5 * bend * step);
     };
     const Best found = argmax(dual.active, gain, 0, 1e-9);
     if (!(found.score > result.gain)) continue;
     const One partner{found.position};
     result.gain = found.score;
-    result.free_step = std::abs(free_step(partner));
+    result.free_step = std::abs(slope(partner)) / std::max(curvature(partner), 1e-300);
     const double violation = slope(partner);
     result.pair = violation > 0 ? Pair{fixed, {s, partner.k}, violation}
                                 : Pair{{s, partner.k}, fixed, -violation};
