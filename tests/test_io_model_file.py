@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import softmargin
 from softmargin.io.container import ALIGNMENT, Container
@@ -33,8 +34,9 @@ MACHINES = [
 @pytest.mark.parametrize("layout", [np.asarray, np.float32, sp.csr_matrix, "precomputed"])
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{type(m).__name__}-{m.kernel}")
 def test_everything_comes_back(tmp_path, machine, layout, mmap):
+    machine = clone(machine)  # threads that run this test share the given one
     if layout == "precomputed":
-        machine = type(machine)(**{**machine.get_params(), "kernel": "precomputed"})
+        machine.set_params(kernel="precomputed")
         data = np.exp(-((X[:, None] - X) ** 2).sum(-1))
     else:
         data = layout(X)
@@ -43,7 +45,7 @@ def test_everything_comes_back(tmp_path, machine, layout, mmap):
     loaded = softmargin.load(tmp_path / "m", mmap=mmap)
     assert type(loaded) is type(machine)
     assert loaded.get_params() == machine.get_params()
-    left_out = {"_kept", "history_"}  # for a later fit, not for predictions
+    left_out = {"_kept", "history_"}  # for a later fit and a look back, not for predictions
     assert vars(loaded).keys() - left_out == vars(machine).keys() - left_out
     assert loaded.solution_ == machine.solution_
     np.testing.assert_array_equal(loaded.predict(data), machine.predict(data))
@@ -52,6 +54,15 @@ def test_everything_comes_back(tmp_path, machine, layout, mmap):
     if hasattr(machine, "decision_function"):
         machine.decision_function_shape = "ovo"
         np.testing.assert_allclose(values, machine.decision_function(data), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{type(m).__name__}-{m.kernel}")
+def test_a_warm_start_goes_on_from_a_file(tmp_path, machine):
+    machine = type(machine)(**{**machine.get_params(), "warm_start": True}).fit(X, y)
+    machine.save(tmp_path / "m")
+    loaded = softmargin.load(tmp_path / "m").fit(X, y)
+    assert loaded.solution_.iterations == 0
+    np.testing.assert_allclose(loaded.dual_coef_, machine.dual_coef_, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("labels", [["b", "a"], [True, False], [1.0, 2.0], [-3, 10**12]])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 MACHINES = {
     "SVC": SVC(C=10.0, gamma=0.2),
@@ -22,6 +22,8 @@ MACHINES = {
     "SVR": SVR(C=10.0, gamma=0.2, working_set="block", precision="float32"),
     "NuSVR": NuSVR(nu=0.3, gamma=0.2),
     "OneClassSVM": OneClassSVM(nu=0.3, gamma=0.2),
+    "LinearSVC": LinearSVC(random_state=0),
+    "one-vs-rest": LinearSVC("ovr", random_state=0, n_jobs=2),
 }
 
 
@@ -30,11 +32,15 @@ def fitted(name, count=300):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(count, 6))
     z = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=count)
-    y = {"SVC": z > 0, "NuSVC": z > 0, "pairs": np.digitize(z, [-0.6, -0.2, 0.2, 0.6])}.get(name, z)
-    machine = clone(MACHINES[name]).fit(X, None if name == "OneClassSVM" else y)
+    y = {"SVR": z, "NuSVR": z, "OneClassSVM": None, "SVC": z > 0, "NuSVC": z > 0}.get(
+        name, np.digitize(z, [-0.6, -0.2, 0.2, 0.6])
+    )
+    machine = clone(MACHINES[name]).fit(X, y)
+    linear = isinstance(machine, LinearSVC)
+    solution = (machine.coef_,) if linear else (machine.dual_coef_, machine.support_)
     return b"".join(
         np.ascontiguousarray(values).tobytes()
-        for values in (machine.dual_coef_, machine.intercept_, machine.support_, machine.predict(X))
+        for values in (*solution, machine.intercept_, machine.predict(X))
     )
 
 
@@ -57,13 +63,13 @@ def test_many_threads_at_once(expected):
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(24)]
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3 * len(MACHINES))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not errors
-    assert len(answers) == 24
+    assert len(answers) == len(threads)
     assert all(answer == expected[name] for name, answer in answers.values())
 
 
@@ -78,7 +84,7 @@ def test_other_processes(method, expected):
         pytest.skip(f"this system has no {method}")
     context = multiprocessing.get_context(method)
     queue = context.Queue()
-    names = ["pairs", "SVR"]
+    names = ["pairs", "SVR", "one-vs-rest"]
     with warnings.catch_warnings():
         # Python warns of a fork beside other threads: that is what is tested.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -113,7 +119,7 @@ def test_no_memory_is_lost():
 
 def growth(fits, warm_up):
     """Bytes that the process grows by in many small fits of all kinds."""
-    names = [name for name in MACHINES if name != "pairs"]
+    names = [name for name in MACHINES if name not in ("pairs", "one-vs-rest")]
     for k in range(fits + warm_up):
         if k == warm_up:
             gc.collect()

@@ -17,7 +17,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, StopReason, training
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, StopReason, training
 from softmargin.history import History
 from softmargin.plotting import plot_convergence
 from softmargin.watching import Status, Watch, watched
@@ -28,7 +28,13 @@ MACHINES = {
     "SVR": SVR(C=100.0, gamma=0.1),
     "NuSVR": NuSVR(C=10.0, nu=0.5, gamma=0.1),
     "OneClassSVM": OneClassSVM(nu=0.5, gamma=0.1, tol=1e-10),
+    "LinearSVC": LinearSVC(C=10.0, tol=1e-6, max_iter=10**6, random_state=0),
 }
+
+
+def slow_rule(machine):
+    """The rule with the shortest steps, for kernel machines."""
+    return {} if isinstance(machine, LinearSVC) else {"working_set": "second-order"}
 
 
 def make_data(count=800, seed=0):
@@ -38,7 +44,8 @@ def make_data(count=800, seed=0):
 
 
 def target(name, z):
-    return {"SVC": z > 0, "NuSVC": z > 0, "OneClassSVM": None}.get(name, z)
+    classes = {"SVC": z > 0, "NuSVC": z > 0, "LinearSVC": np.digitize(z, [-0.3, 0.3])}
+    return {**classes, "OneClassSVM": None}.get(name, z)
 
 
 @pytest.fixture(params=MACHINES)
@@ -88,7 +95,7 @@ def test_a_callback_sees_the_fit_and_stops_it(case, short_slices):
         return len(seen) == 3
 
     with pytest.warns(ConvergenceWarning, match="stopped by a callback.*the objective is within"):
-        machine.set_params(callbacks=[stop_after_three], working_set="second-order").fit(X, y)
+        machine.set_params(callbacks=[stop_after_three], **slow_rule(machine)).fit(X, y)
     assert machine.solution_.stop_reason is StopReason.CALLBACK
     assert [status.iterations for status in seen] == sorted(s.iterations for s in seen)
     last = seen[-1]
@@ -109,14 +116,14 @@ def test_objective_of_a_status_is_the_dual_objective(short_slices):
 
 
 @pytest.mark.parametrize("how", ["stop", "reason"])
-def test_other_ways_to_stop(how, short_slices):
-    X, z = make_data()
+def test_other_ways_to_stop(how, case, short_slices):
+    machine, X, y = case
 
     def callback(status):
         return status.stop() if how == "stop" else StopReason.TIME_LIMIT
 
     with pytest.warns(ConvergenceWarning):
-        machine = SVC(C=100.0, callbacks=[callback], working_set="second-order").fit(X, z > 0)
+        machine.set_params(callbacks=[callback], **slow_rule(machine)).fit(X, y)
     expected = StopReason.CALLBACK if how == "stop" else StopReason.TIME_LIMIT
     assert machine.solution_.stop_reason is expected
 
@@ -133,12 +140,11 @@ def test_a_callback_that_fails_leaves_the_machine_as_it_was():
     assert machine.solution_ is before["solution_"]
 
 
-def test_callbacks_change_no_bit():
-    X, z = make_data()
-    plain = SVC(C=100.0).fit(X, z > 0)
-    busy = SVC(C=100.0, callbacks=[lambda s: None, lambda s: False], time_limit=1e6)
-    busy.fit(X, z > 0)
-    np.testing.assert_array_equal(plain.dual_coef_, busy.dual_coef_)
+def test_callbacks_change_no_bit(case):
+    machine, X, y = case
+    plain = machine.fit(X, y).predict(X)
+    busy = machine.set_params(callbacks=[lambda s: None, lambda s: False], time_limit=1e6)
+    np.testing.assert_array_equal(busy.fit(X, y).predict(X), plain)
 
 
 def test_watchers_of_a_context(short_slices):
@@ -201,22 +207,27 @@ def test_history_stays_small_and_ends_with_the_last(count):
 def test_history_of_a_fit(case):
     machine, X, y = case
     history = machine.fit(X, y).history_
-    assert history["violation"][-1] == machine.solution_.kkt_violation
+    linear = isinstance(machine, LinearSVC)
+    measure = machine.solution_.relative_gap if linear else machine.solution_.kkt_violation
+    assert history["violation"][-1] == measure
     assert history["gap"][-1] == machine.solution_.duality_gap
     assert (np.diff(history["seconds"]) >= 0).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_plot_of_the_convergence(classes):
+@pytest.mark.parametrize("machine", [SVC(C=100.0), LinearSVC("ovr", n_jobs=3, random_state=0)])
+def test_plot_of_the_convergence(machine, classes):
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib import pyplot
 
     X, z = make_data()
     y = z > 0 if classes == 2 else np.digitize(z, [-0.3, 0.3])
-    machine = SVC(C=100.0).fit(X, y)
-    axes = plot_convergence(machine)
+    axes = plot_convergence(machine.fit(X, y))
     assert [axis.get_yscale() for axis in axes] == ["log", "linear"]
-    assert len(axes[0].lines) == classes * (classes - 1) // 2 + 1  # and the tolerance
+    problems = 1 if classes == 2 else 3  # pairs of three classes, or each against the rest
+    assert len(axes[0].lines) == problems + 1  # and the tolerance
+    name = "relative gap" if isinstance(machine, LinearSVC) else "KKT violation"
+    assert axes[0].get_ylabel() == name
     pyplot.close("all")
 
 
@@ -246,12 +257,23 @@ def test_live_line(capfd):
     assert "violation" in err
 
 
-def test_log_lines(caplog, capfd):
+def test_live_line_of_a_linear_machine(capfd):
     X, z = make_data()
+    LinearSVC(verbose=1, random_state=0).fit(X, z > 0)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "LinearSVC: 100%" in err
+    assert "relative gap" in err
+    assert "passes" in err
+    assert "rows" not in err
+
+
+def test_log_lines(caplog, capfd, case):
+    machine, X, y = case
     with caplog.at_level(logging.INFO, logger="softmargin"):
-        SVC(C=100.0, verbose=2).fit(X, z > 0)
+        machine.set_params(verbose=2).fit(X, y)
     assert "100%" in caplog.records[-1].getMessage()
-    assert capfd.readouterr().out == ""
+    assert capfd.readouterr() == ("", "")
 
 
 def test_progress_is_the_logarithm_of_the_violation():
@@ -335,6 +357,17 @@ def test_sklearn_callbacks_in_a_pipeline_and_a_search(n_jobs, capfd):
     assert "SVC - fit" in capfd.readouterr().out
 
 
+@needs_callbacks
+def test_scoring_monitor_does_no_harm_and_records_nothing():
+    from sklearn.callback import ScoringMonitor
+
+    X, z = make_data(200)
+    monitor = ScoringMonitor(scoring="accuracy")
+    assert SVC().set_callbacks(monitor).fit(X, z > 0).solution_.converged
+    with pytest.raises(ValueError, match="No logs to retrieve"):
+        monitor.get_logs()
+
+
 # --- Ctrl-C -----------------------------------------------------------------------------------
 
 CHILD = """
@@ -342,8 +375,10 @@ import json, time, warnings
 warnings.simplefilter("ignore")
 from tests.test_watching import MACHINES, make_data, target
 name = {name!r}
-X, z = make_data(20000 if name == "OneClassSVM" else 6000)
-machine = MACHINES[name].set_params(tol=1e-12, n_jobs=2, **{parameters})
+X, z = make_data(20000 if name in ("OneClassSVM", "LinearSVC") else 6000)
+machine = MACHINES[name].set_params(tol=1e-15, **{parameters})
+if name != "LinearSVC":
+    machine.set_params(n_jobs=2)
 y = target(name, z)
 print("ready", flush=True)
 try:

@@ -16,9 +16,9 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,16 +54,14 @@ class Checkpoint:
     every: float = 60.0
 
 
-def identity(parameters: dict[str, Any], X: Any, problems: Iterable[tuple[Any, Any]]) -> Any:
+def identity(parameters: dict[str, Any], X: Any, stated: Iterable[Any]) -> Any:
     """What must agree for a fit to go on from a checkpoint: parameters, by their text, and data, by
-    a digest of the examples and the problems."""
+    a digest of the examples and of what states the problems."""
     digest = hashlib.sha256()
     for array in _arrays(X):
         _add(digest, array)
-    for ids, formulation in problems:
-        _add(digest, ids)
-        for value in astuple(formulation):
-            _add(digest, np.asarray(value))
+    for value in stated:
+        _add(digest, np.asarray(value))
     text = {name: _text(value) for name, value in sorted(parameters.items())}
     return {"parameters": text, "data": digest.hexdigest()}
 
@@ -90,10 +88,45 @@ def _text(value: Any) -> str:
     return repr(value)
 
 
+Take = Callable[[int], NDArray[np.float64]]
+"""Gives the next so many numbers of a file."""
+
+
+class Variables(Protocol):
+    """The variables of one problem, as they stand in a file."""
+
+    @property
+    def coefficients(self) -> int:
+        """How many a solved problem has."""
+
+    def read(self, take: Take) -> list[Any]:
+        """ValueError for variables that a solver could not start from."""
+
+
+@dataclass(frozen=True)
+class DualVariables:
+    """Those of a kernel machine, by part."""
+
+    dual: Dual
+
+    @property
+    def coefficients(self) -> int:
+        return len(self.dual.p)
+
+    def read(self, take: Take) -> list[Any]:
+        beta = [take(len(part.start)) for part in self.dual.parts]
+        for values, part in zip(beta, self.dual.parts, strict=True):
+            if not ((part.lower <= values) & (values <= part.upper)).all():
+                raise ValueError("variables out of their bounds")
+        return beta
+
+
 class Recorder:
     """Records where the problems of one fit stand; threads that solve them share it."""
 
-    def __init__(self, checkpoint: Checkpoint, identity: Any, duals: Sequence[Dual]) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, identity: Any, variables: Sequence[Variables]
+    ) -> None:
         self.path, self.identity = Path(checkpoint.path), identity
         # Points are noted, and written, at least twice in `every`: those of problems solved side
         # by side are noted at different times.
@@ -104,7 +137,7 @@ class Recorder:
         self._noted: dict[int, float] = {}
         self._written = time.perf_counter()
         if self.path.exists():
-            self._read(duals)
+            self._read(variables)
         elif not os.access(self.path.parent, os.W_OK):
             raise ValueError(
                 f"checkpoint={os.fspath(self.path)!r}: the folder does not exist or cannot be"
@@ -130,12 +163,18 @@ class Recorder:
                 self.points[problem] = answer[2]
             self._write_if_due()
 
-    def close(self) -> None:
+    def left(self, problem: int, point: Point) -> None:
+        """A problem has ended at this point, and would end there again at once."""
+        with self._lock:
+            self.points[problem] = point
+            self._write_if_due()
+
+    def close(self, finished: bool) -> None:
         """The fit has ended.  If nothing is left to do, the file is removed."""
-        if self.points:
-            self._write()
-        else:
+        if finished:
             self.path.unlink(missing_ok=True)
+        else:
+            self._write()
 
     def _write_if_due(self) -> None:
         if time.perf_counter() - self._written >= self.interval:
@@ -165,7 +204,7 @@ class Recorder:
         numbers = b"".join(np.asarray(array, NUMBER).tobytes() for array in arrays)
         return json.dumps(header).encode() + b"\n" + numbers
 
-    def _read(self, duals: Sequence[Dual]) -> None:
+    def _read(self, variables: Sequence[Variables]) -> None:
         try:
             content = self.path.read_bytes()
             digest, payload = content[len(MAGIC) :][:DIGEST], content[len(MAGIC) + DIGEST :]
@@ -176,19 +215,19 @@ class Recorder:
             text, _, numbers = payload.partition(b"\n")
             header = json.loads(text)
             self._check_identity(header["identity"])
-            self._restore(header, _Numbers(numbers), duals)
+            self._restore(header, _Numbers(numbers), variables)
         except CheckpointError:
             raise
         except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:
             raise self._refusal(f"the file cannot be read ({e})") from e
 
-    def _restore(self, header: Any, numbers: _Numbers, duals: Sequence[Dual]) -> None:
-        begun = [i for i in range(len(duals)) if str(i) in header["points"]]
-        points = {i: _point(header["points"][str(i)], numbers, duals[i]) for i in begun}
+    def _restore(self, header: Any, numbers: _Numbers, variables: Sequence[Variables]) -> None:
+        begun = [i for i in range(len(variables)) if str(i) in header["points"]]
+        points = {i: _point(header["points"][str(i)], numbers, variables[i]) for i in begun}
         solved = [i for i in begun if str(i) in header["answers"]]
         for i in solved:
             known = header["answers"][str(i)]
-            coef = numbers.take(len(duals[i].p))
+            coef = numbers.take(variables[i].coefficients)
             model = _typed(Model, known["model"], coef=coef)
             reason = StopReason[known["solution"]["stop_reason"]]
             solution = _typed(Solution, known["solution"], stop_reason=reason, problems=())
@@ -232,11 +271,8 @@ class _Numbers:
         return np.frombuffer(taken, NUMBER).astype(np.float64)
 
 
-def _point(known: Any, numbers: _Numbers, dual: Dual) -> Point:
-    beta = [numbers.take(len(part.start)) for part in dual.parts]
-    for values, part in zip(beta, dual.parts, strict=True):
-        if not ((part.lower <= values) & (values <= part.upper)).all():
-            raise ValueError("variables out of their bounds")
+def _point(known: Any, numbers: _Numbers, variables: Variables) -> Point:
+    beta = variables.read(numbers.take)
     if known["precision"] not in ("float32", "float64"):
         raise ValueError(f"precision {known['precision']!r}")
     return Point(beta, known["precision"], _typed(Effort, known["effort"]))

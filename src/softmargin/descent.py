@@ -1,18 +1,16 @@
-"""The loop around the linear solver: it runs in slices, and between two slices Python is in charge.
+"""Running the linear solver, in the slices of :mod:`softmargin.training`.
 
-Also the two ways of running more than one solver for a problem: one after the other, weights in
+There are two ways of running more than one solver for a problem: one after the other, weights in
 float32 first; and side by side, where the classes are separate problems.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -20,10 +18,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin import _core
+from softmargin.checkpoint import Recorder, Take
 from softmargin.solution import Solution, StopReason
-from softmargin.watching import Watcher, current_watcher
+from softmargin.training import LONGEST_SLICE, Effort, Point, in_slices, run_all
+from softmargin.watching import Watch
 
-SLICE_SECONDS = 0.05
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
 NEAR_CACHE_BYTES = 2**20  # weights that fit are read no faster in float32
 
@@ -69,14 +68,27 @@ class Problem:
             for a, b in pairwise(edges)
         ]
 
-    def select(self, dual: Dual | None) -> Dual | None:
+    def select(self, dual: Dual) -> Dual:
         """Of the dual variables of all columns, those of this problem's."""
-        if dual is None:
-            return None
         starts, column, beta = dual
         mine = (column >= self.first) & (column < self.first + self.columns)
         before = np.concatenate([[0], np.cumsum(mine)])
         return before[starts], (column[mine] - self.first).astype(np.int32), beta[mine]
+
+    coefficients = 0  # what a solved part leaves in a checkpoint is its variables
+
+    def read(self, take: Take) -> list[Any]:
+        """The variables in a checkpoint; ValueError for such as the core could not start from."""
+        starts = take(len(self.upper) + 1)
+        if starts[0] != 0 or not (np.diff(starts) >= 0).all() or (starts % 1 != 0).any():
+            raise ValueError("numbers of variables that do not rise")
+        column, beta = take(int(starts[-1])), take(int(starts[-1]))
+        if not ((column >= 0) & (column < self.columns) & (column % 1 == 0)).all():
+            raise ValueError("columns that the weights do not have")
+        limit = np.repeat(self.upper, np.diff(starts).astype(np.int64))
+        if not ((beta >= 0) & (beta <= limit * (1 + 1e-9))).all():
+            raise ValueError("variables out of their bounds")
+        return [starts.astype(np.int64), column.astype(np.int32), beta]
 
 
 @dataclass(frozen=True)
@@ -87,12 +99,9 @@ class Settings:
     max_iter: int
     shrinking: bool
     precision: str
-    threads: int
     seed: int
-    report: Callable[[Any, float], None] | None = None
-    """Called between slices with the solver's status and the seconds since the start."""
-    watcher: Watcher | None = field(default_factory=current_watcher)
-    """That of the context in which the fit began: its threads have contexts of their own."""
+    watch: Watch
+    recorder: Recorder | None = None
 
 
 @dataclass(frozen=True)
@@ -100,119 +109,136 @@ class Result:
     solution: Solution
     weights: Array
     """W, features x columns."""
-    dual: Callable[[], Dual]
+    dual: Dual
 
 
-def descend(problem: Problem, start: Dual | None, settings: Settings) -> Result:
-    """Solves the problem; `start` holds dual variables to start from."""
+def descend(parts: list[Problem], starts: dict[int, Point], settings: Settings) -> Result:
+    """Solves the parts of a problem side by side; `starts` are the points that they go on from."""
     began = time.perf_counter()
-    settings = replace(settings, precision=_precision(problem, settings.precision))
-    parts = problem.split(settings.threads)
-    results: list[Result] = _side_by_side(
-        [partial(_descend_part, part, start, settings) for part in parts]
-    )
+    tasks = [
+        partial(_descend_part, part, number, starts.get(number), settings)
+        for number, part in enumerate(parts)
+    ]
+    results: list[Result] = run_all(tasks, len(parts), settings.watch)
+    if settings.recorder:
+        settings.recorder.close(all(r.solution.stop_reason.final for r in results))
     if len(results) == 1:
         return results[0]
     return Result(
         _combine([result.solution for result in results], time.perf_counter() - began),
         np.hstack([result.weights for result in results]),
-        lambda: _merge([result.dual() for result in results], parts),
+        _merge([result.dual for result in results], parts),
     )
 
 
-def _precision(problem: Problem, asked: str) -> str:
+def weights_precision(problem: Problem, asked: str) -> str:
+    """The precision that the weights have at first; "auto" looks at their size."""
     if asked != "auto":
         return asked
     bytes_of_weights = 8 * problem.X.shape[1] * problem.columns
     return "float32" if bytes_of_weights > NEAR_CACHE_BYTES else "float64"
 
 
-def _descend_part(problem: Problem, start: Dual | None, settings: Settings, stop: Event) -> Result:
-    began = time.perf_counter()
-    rows = problem.rows()
-    start = problem.select(start)
-    passes = 0
-    if settings.precision == "float32":
-        first = replace(settings, tol=max(settings.tol, FLOAT32_GAP))
-        solver = _solver(_core.linear.SolverFloat32, rows, problem, first, start)
-        passes, _ = _run(solver, settings.max_iter, settings, began, stop)
-        start = solver.dual_variables()
+def _descend_part(problem: Problem, number: int, start: Point | None, settings: Settings) -> Result:
+    run = _Run(problem, problem.rows(), number, settings)
+    began, point = time.perf_counter(), start or Point([], settings.precision)
+    before = point.effort.seconds
+    if point.precision == "float32":
+        solver, _, stop, point = run.solve(point)
         del solver
-    solver = _solver(_core.linear.SolverFloat64, rows, problem, settings, start)
-    _, ended = _run(solver, settings.max_iter - passes, settings, began, stop)
-    status = solver.finish()
+        point = replace(point, precision="float64")
+    solver, status, stop, point = run.solve(point)
+    while not status.checked:
+        status = solver.finish(LONGEST_SLICE)
     solution = Solution(
         dual_objective=status.dual,
         primal_objective=status.primal,
         kkt_violation=status.violation,
-        iterations=passes + status.passes,
+        iterations=point.effort.iterations,
         kernel_rows=0,
         kernel_evaluations=0,
         cache_hits=0,
-        seconds=time.perf_counter() - began,
-        stop_reason=_stop_reason(status, ended),
+        seconds=before + time.perf_counter() - began,
+        stop_reason=_stop_reason(status, stop),
         working_set="one example",
         working_set_reason="block coordinate descent: an example is a block",
         precision=settings.precision,
     )
-    return Result(solution, solver.take_weights(), solver.dual_variables)
+    settings.watch.done(number, solution, active=int(status.active))
+    if settings.recorder:
+        settings.recorder.left(number, point)
+    return Result(solution, solver.take_weights(), tuple(point.beta))
 
 
-def _solver(
-    solver_type: Any, rows: Any, problem: Problem, settings: Settings, start: Dual | None
-) -> Any:
-    solver = solver_type(
-        rows,
-        problem.column,
-        problem.upper,
-        problem.columns,
-        problem.machine,
-        "newton",
-        settings.tol,
-        settings.shrinking,
-        settings.seed,
-    )
-    if start is not None:
-        solver.start_from(*start)
-    return solver
+@dataclass(frozen=True)
+class _Run:
+    """Runs the core on one problem."""
+
+    problem: Problem
+    rows: Any
+    number: int
+    settings: Settings
+
+    def solve(self, start: Point) -> tuple[Any, Any, StopReason | None, Point]:
+        """Runs in slices until the core is done, out of passes, or stopped."""
+        began, before = time.perf_counter(), start.effort
+        solver = self._solver(start)
+        limit = self.settings.max_iter - before.iterations
+
+        def point(status: Any) -> Point:
+            seconds = before.seconds + time.perf_counter() - began
+            effort = Effort(before.iterations + status.passes, seconds=seconds)
+            return Point(list(solver.dual_variables()), start.precision, effort)
+
+        def running(status: Any) -> bool:
+            return not (status.optimal or status.stuck) and status.passes < limit
+
+        def run(status: Any, seconds: float) -> Any:
+            return solver.run(limit - status.passes, seconds)
+
+        def look(status: Any) -> StopReason | None:
+            if self.settings.recorder:
+                self.settings.recorder.note(self.number, lambda: point(status))
+            return self._look(status, before)
+
+        status, stop = in_slices(solver.run(0, 0.0), run, running, look, self.settings.watch)
+        return solver, status, stop, point(status)
+
+    def _solver(self, start: Point) -> Any:
+        narrow, settings = start.precision == "float32", self.settings
+        solver_type = _core.linear.SolverFloat32 if narrow else _core.linear.SolverFloat64
+        solver = solver_type(
+            self.rows,
+            self.problem.column,
+            self.problem.upper,
+            self.problem.columns,
+            self.problem.machine,
+            "newton",
+            max(settings.tol, FLOAT32_GAP) if narrow else settings.tol,
+            settings.shrinking,
+            settings.seed,
+        )
+        if start.beta:
+            solver.start_from(*start.beta)
+        return solver
+
+    def _look(self, status: Any, before: Effort) -> StopReason | None:
+        return self.settings.watch.look(
+            self.number,
+            iterations=before.iterations + status.passes,
+            # It is added up during a pass: before the end of the first, nothing is known.
+            violation=status.estimated_gap if status.passes else math.inf,
+            objective=status.dual,
+            active=status.active,
+            kernel_rows=0,
+            cache_hits=0,
+        )
 
 
-def _run(
-    solver: Any, limit: int, settings: Settings, began: float, stop: Event
-) -> tuple[int, StopReason | None]:
-    """Runs until done, out of passes, without progress, or ended by the watcher; returns the
-    passes it took, and the watcher's reason."""
-    status, ended = solver.run(0, 0.0), None
-    while not (status.optimal or status.stuck or stop.is_set()) and status.passes < limit:
-        if settings.watcher:
-            ended = settings.watcher(status, time.perf_counter() - began)
-        if ended:
-            break
-        status = solver.run(limit - status.passes, SLICE_SECONDS)
-        if settings.report:
-            settings.report(status, time.perf_counter() - began)
-    return int(status.passes), ended
-
-
-def _side_by_side(tasks: list[Callable[[Event], Any]]) -> list[Any]:
-    """The results of the tasks, each in its own thread.  A single task stays in this one; and if
-    this thread is interrupted, the others are told."""
-    stop = Event()
-    if len(tasks) == 1:
-        return [tasks[0](stop)]
-    with ThreadPoolExecutor(len(tasks)) as threads:
-        running = [threads.submit(task, stop) for task in tasks]
-        try:
-            return [future.result() for future in running]
-        except BaseException:
-            stop.set()
-            raise
-
-
-def _stop_reason(status: Any, ended: StopReason | None) -> StopReason:
+def _stop_reason(status: Any, stop: StopReason | None) -> StopReason:
     if status.optimal:
         return StopReason.CONVERGED
-    return StopReason.NO_PROGRESS if status.stuck else ended or StopReason.MAX_ITER
+    return StopReason.NO_PROGRESS if status.stuck else stop or StopReason.MAX_ITER
 
 
 def _combine(solutions: list[Solution], seconds: float) -> Solution:

@@ -252,10 +252,11 @@ class NuSupportVectorRegression:
             for part_beta, part in zip(beta, dual.parts, strict=True)
         )
         # -gradient is b + epsilon at the free alpha and b - epsilon at the free alpha*.
-        b, epsilon = 0.5 * (above + below), max(0.0, 0.5 * (above - below))
+        b = 0.5 * (above + below)
         coef, f = beta[0] + beta[1], gradient + self.z
-        quadratic = 0.5 * dot(coef, f)
-        slack = np.maximum(0.0, np.abs(self.z - f - b) - epsilon)
+        quadratic, error = 0.5 * dot(coef, f), np.abs(self.z - f - b)
+        epsilon = best_width(error, self.C, 2 * self.total)
+        slack = np.maximum(0.0, error - epsilon)
         primal = quadratic + 2 * self.total * epsilon + penalty(self.C, slack)
         return Model(coef, b, primal, dot(self.z, coef) - quadratic)
 
@@ -272,6 +273,14 @@ def threshold(values: Array, beta: Array, part: Part) -> float:
         *([values[can_fall].min()] if can_fall.any() else []),
     ]
     return float(np.mean(bounds))
+
+
+def best_width(error: Array, C: Array, price: float) -> float:
+    """The smallest epsilon that minimises price * epsilon + sum_i C_i max(0, error_i - epsilon): at
+    the optimum of the whole problem its own, and before, what certifies the smallest gap."""
+    order = np.argsort(-error)
+    wider = int(np.searchsorted(np.cumsum(C[order]), price, side="right"))
+    return float(error[order[wider]]) if wider < len(error) else 0.0
 
 
 def fill(capacity: Array, total: float) -> Array:

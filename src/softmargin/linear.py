@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from softmargin.descent import Problem, Settings, descend
+from softmargin.checkpoint import Checkpoint, Recorder
+from softmargin.descent import Dual, Problem, Settings, descend, weights_precision
 from softmargin.io.saving import Saving
 from softmargin.memory import available_bytes
+from softmargin.observed import Observed
+from softmargin.training import Point
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -27,11 +30,14 @@ from softmargin.validation import (
     sample_weights,
     unchanged_on_error,
 )
+from softmargin.warm_start import KeptBlocks
+from softmargin.watching import RELATIVE_GAP, Status, Watch
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 
-class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
+class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # type: ignore[misc]
     """Linear support vector classification that treats all classes at once.
 
     Minimises ``1/2 ||W||^2 + C * sum of losses`` over one weight vector per class.  The loss of an
@@ -64,16 +70,29 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         Of the weights during the descent.  "float32" takes the first passes (up to a relative gap
         of 1e-4) with half the memory traffic; the rest, the result and its certificate are
         always in float64.  "auto" is "float32" where the weights take more than 1 MiB.
-    warm_start : bool, default=False
-        Start from the dual variables of the last fit, which must have had as many examples and
-        classes.  They are scaled to the new C.
     random_state : int, RandomState instance or None, default=None
         For the order of the examples in each pass.
     n_jobs : int or None, default=None
         Threads, for ``multi_class="ovr"`` only, which share out the classes; -1 for all
         processors.  The result depends on the seed and, within `tol`, on the number of threads.
     verbose : bool or int, default=False
-        Print a line of progress now and then.
+        1: a live line of progress on standard error.  2: lines through ``logging``.
+    time_limit : float or None, default=None
+        Seconds after which the fit stops with the model as it is.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: raise KeyboardInterrupt and leave the machine as it was, or stop the fit
+        with the model as it is.
+    callbacks : list of callables or None, default=None
+        Each gets a :class:`softmargin.watching.Status` some 20 times a second; it stops the fit by
+        returning True (or a StopReason), or by ``status.stop()``.  With `n_jobs` it is called from
+        the threads, one at a time.
+    warm_start : bool, default=False
+        Go on from the last fit, if it had ``warm_start=True`` or was stopped early.  Its dual
+        variables are scaled to the new C; examples are matched by position, so that rows can be
+        appended, and classes by their labels.
+    checkpoint : str, path, softmargin.checkpoint.Checkpoint or None, default=None
+        A file that the state of the fit is written to every minute.  After a crash, ``fit`` with
+        the same data and parameters goes on from it.  It is removed when the fit has ended.
 
     Attributes
     ----------
@@ -82,6 +101,9 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
     solution_ : Solution
         The certificate: objectives, gap, largest violation of an optimality condition, stop
         reason; ``iterations`` counts passes.
+    history_ : structured ndarray
+        The course of the fit in at most 1000 points: seconds, problem, iterations, violation (the
+        relative gap, as estimated on the way), objective, gap, active.
     classes_, class_weight_, n_iter_, n_features_in_, feature_names_in_
 
     Examples
@@ -96,6 +118,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **Observed._observed_constraints,
         "multi_class": [StrOptions({"weston_watkins", "crammer_singer", "ovr"})],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -105,11 +128,10 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "shrinking": ["boolean"],
         "precision": [StrOptions({"auto", "float64", "float32"})],
-        "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
+    _measure = RELATIVE_GAP
 
     def __init__(
         self,
@@ -127,6 +149,10 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> None:
         self.multi_class = multi_class
         self.C = C
@@ -141,6 +167,10 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -165,17 +195,22 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         self : object
         """
         with unchanged_on_error(self):
-            problem = self._problem(X, y, sample_weight)
-            result = descend(problem, self._start(problem), self._settings())
+            problem, codes = self._problem(X, y, sample_weight)
+            parts = problem.split(self._threads())
+            stated = (problem.column, problem.upper, problem.constant)
+            recorder = self._recorder(problem.X, stated, parts, parts=len(parts))
+            with self._watched(problem.X, len(parts)) as watch:
+                starts = self._starts(parts, problem, codes, recorder)
+                result = descend(parts, starts, self._settings(problem, watch, recorder))
             self.solution_ = result.solution
             self.n_iter_ = result.solution.iterations
             self._keep(result.weights)
-            if self.warm_start:
-                self._dual = self._relative(result.dual(), problem)
+            self._keep_start(result.dual, problem, codes)
             self._warn_unless_converged()
         return self
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Codes]:
+        """The problem, and the class of each example by its number."""
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr", y_numeric=False
         )
@@ -193,7 +228,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
         self.classes_ = classes
         binary = self.multi_class == "ovr" and len(classes) == 2
         _check_room_for_weights(X.shape[1], 1 if binary else len(classes))
-        return Problem(
+        problem = Problem(
             X=X,
             # One column is enough for "the second class against the first".
             column=(codes - 1 if binary else codes).astype(np.int32),
@@ -202,6 +237,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
             machine=self.multi_class,
             constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
         )
+        return problem, codes
 
     def _threads(self) -> int:
         if self.n_jobs in (None, 1):
@@ -213,15 +249,15 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
             )
         return int(effective_n_jobs(self.n_jobs))
 
-    def _settings(self) -> Settings:
+    def _settings(self, problem: Problem, watch: Watch, recorder: Recorder | None) -> Settings:
         return Settings(
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             shrinking=bool(self.shrinking),
-            precision=self.precision,
-            threads=self._threads(),
+            precision=weights_precision(problem, self.precision),
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            report=_print_status if self.verbose else None,
+            watch=watch,
+            recorder=recorder,
         )
 
     def _keep(self, weights: Array) -> None:
@@ -235,51 +271,46 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, BaseEstimator): 
             self.intercept_ = np.zeros(weights.shape[1])
         self.coef_ = weights.T
 
-    def _start(self, problem: Problem) -> Any:
-        """The dual variables of the last fit, scaled to the new C; None for a cold start."""
-        if not self.warm_start or not hasattr(self, "_dual"):
-            return None
-        starts, column, share, columns, machine = self._dual
-        if (len(starts) - 1, columns, machine) != (
-            len(problem.upper),
-            problem.columns,
-            problem.machine,
-        ):
+    def _starts(
+        self, parts: list[Problem], problem: Problem, codes: Codes, recorder: Recorder | None
+    ) -> dict[int, Point]:
+        """Where the parts go on from: a checkpoint, or the last fit."""
+        starts = dict(recorder.points) if recorder else {}
+        kept: KeptBlocks | None = getattr(self, "_kept", None) if self.warm_start else None
+        if kept is None:
+            return starts
+        if kept.machine != problem.machine:
             raise ValueError(
-                f"warm_start=True continues a fit of multi_class={machine!r} with"
-                f" {len(starts) - 1} examples and {columns} columns of weights; got"
-                f" multi_class={problem.machine!r} with {len(problem.upper)} examples and"
-                f" {problem.columns}. Set warm_start=False to start afresh."
+                f"warm_start=True continues a fit of multi_class={kept.machine!r}; got"
+                f" multi_class={problem.machine!r}. Set warm_start=False to start afresh."
             )
-        return starts, column, share * np.repeat(problem.upper, np.diff(starts))
+        rows, cls, beta = kept.start(self.classes_, codes, problem.upper)
+        dual = rows, (cls - self._first_class(problem)).astype(np.int32), beta
+        for number, part in enumerate(parts):
+            if number not in starts:
+                precision = weights_precision(problem, self.precision)
+                starts[number] = Point(list(part.select(dual)), precision)
+        return starts
 
-    @staticmethod
-    def _relative(dual: Any, problem: Problem) -> Any:
-        """The dual variables as shares of their C."""
-        starts, column, beta = dual
-        share = beta / np.repeat(problem.upper, np.diff(starts))
-        return starts, column, share, problem.columns, problem.machine
-
-    def _warn_unless_converged(self) -> None:
-        solution = self.solution_
-        if solution.converged:
+    def _keep_start(self, dual: Dual, problem: Problem, codes: Codes) -> None:
+        """Keeps what a warm start needs, where one is to be expected: it can be larger than the
+        model."""
+        if not self.warm_start and self.solution_.stop_reason.final:
+            self.__dict__.pop("_kept", None)
             return
-        reason = solution.stop_reason
-        warnings.warn(
-            f"{reason.cause.format(max_iter=self.max_iter)}  {reason.remedy}"
-            f" The relative duality gap is {solution.relative_gap:.3g} (tol={self.tol:.3g}).",
-            ConvergenceWarning,
-            stacklevel=4,
+        rows, column, beta = dual
+        self._kept = KeptBlocks(
+            problem.machine,
+            self.classes_,
+            codes,
+            rows,
+            column + self._first_class(problem),
+            beta / np.repeat(problem.upper, np.diff(rows)),
         )
 
-
-def _print_status(status: Any, seconds: float) -> None:
-    print(
-        f"[softmargin] {seconds:8.1f} s  {status.passes:6d} passes  {status.visits:9d} visits"
-        f"  estimated relative gap {status.estimated_gap:.3e}  dual {status.dual:.9g}"
-        f"  non-zero {status.entries}",
-        flush=True,
-    )
+    def _first_class(self, problem: Problem) -> int:
+        """The class that the first column of W is about: with one column, the second of two."""
+        return len(self.classes_) - problem.columns
 
 
 def _check_room_for_weights(features: int, columns: int) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _num_samples,
@@ -24,43 +20,28 @@ from sklearn.utils.validation import (
 )
 
 from softmargin import planning
-from softmargin import sklearn_callbacks as skl
-from softmargin.checkpoint import Answer, Checkpoint, Recorder, identity
+from softmargin.checkpoint import Answer, DualVariables, Recorder
 from softmargin.formulations import Formulation, Model
-from softmargin.history import History
 from softmargin.io.saving import Saving
 from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed, take
 from softmargin.memory import cache_bytes
-from softmargin.progress import shown
+from softmargin.observed import Observed
 from softmargin.solution import Solution
 from softmargin.training import Point, Settings, run_all, train
 from softmargin.validation import for_core, is_plain
 from softmargin.warm_start import Kept
-from softmargin.watching import Status, Watch
+from softmargin.watching import Watch
 from softmargin.working_sets import BY_NAME, WorkingSet
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 
-WITHOUT_EFFECT = (
-    "cache_size",
-    "callbacks",
-    "checkpoint",
-    "max_iter",
-    "n_jobs",
-    "on_interrupt",
-    "time_limit",
-    "verbose",
-    "warm_start",
-)
-"""Parameters that do not change the problem: a fit may go on from a checkpoint with others."""
-
-
-class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class KernelMachine(Saving, Observed):
     """Base of the kernel machines; a subclass states its problems and what it predicts."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **Observed._observed_constraints,
         "kernel": [StrOptions({*BUILT_IN, "precomputed"}), callable],
         "degree": [Interval(Integral, 0, 2**31 - 1, closed="both")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
@@ -72,7 +53,6 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
         "shrinking": ["boolean"],
         "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "verbose": ["verbose"],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "random_state": ["random_state"],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
@@ -80,30 +60,17 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
         "working_set": [StrOptions({"auto", *BY_NAME}), WorkingSet],
         "precision": [StrOptions({"auto", "float32", "float64"})],
         "n_jobs": [None, Integral],
-        "time_limit": [None, Interval(Real, 0.0, None, closed="left")],
-        "on_interrupt": [StrOptions({"raise", "keep"})],
-        "callbacks": [None, list, tuple],
-        "warm_start": ["boolean"],
-        "checkpoint": [None, str, PathLike, Checkpoint],
     }
 
     kernel: str | Callable[[Any, Any], Any]
     degree: int
     gamma: str | float
     coef0: float
-    tol: float
     shrinking: bool
     cache_size: float | str
-    verbose: bool | int
-    max_iter: int
     working_set: str | WorkingSet
     precision: str
     n_jobs: int | None
-    time_limit: float | None
-    on_interrupt: str
-    callbacks: Sequence[Callable[[Status], Any]] | None
-    warm_start: bool
-    checkpoint: str | PathLike[str] | Checkpoint | None
 
     dual_coef_: Any  # dense or CSR, as X was
     support_vectors_: Any
@@ -176,20 +143,13 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
         the problems of one fit, and of the next, apart."""
         names = names or [None]
         kernel = self._make_kernel(X, weight)
-        history, recorder, tasks = History(), self._recorder(X, problems), skl.tasks(self, X)
-        with shown(self.verbose, type(self).__name__) as observers:
-            observers += [history, *([tasks] if tasks else []), *(self.callbacks or [])]
-            watch = Watch(
-                len(problems), float(self.tol), time_limit=self.time_limit, observers=observers
-            )
-            with watch.interruptible(self.on_interrupt == "keep"):
-                starts = self._starts(names, problems, recorder)
-                answers = self._train(kernel, X, problems, starts, watch, recorder)
-        if tasks:
-            tasks.end()
+        variables = [DualVariables(problem.dual()) for _, problem in problems]
+        recorder = self._recorder(X, _stated(problems), variables)
+        with self._watched(X, len(problems)) as watch:
+            starts = self._starts(names, problems, recorder)
+            answers = self._train(kernel, X, problems, starts, watch, recorder)
         solutions = [solution for _, solution, _ in answers]
         self.solution_ = Solution.combine(solutions)
-        self.history_ = history.array()
         self.fit_status_ = int(not self.solution_.converged)
         self._n_iter = np.array([solution.iterations for solution in solutions])
         self._kept = {
@@ -239,7 +199,7 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
 
         answers = run_all([partial(solve, i) for i in range(len(problems))], together, watch)
         if recorder:
-            recorder.close()
+            recorder.close(finished=all(s.stop_reason.final for _, s, _ in answers))
         return answers
 
     def _starts(
@@ -255,35 +215,6 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
             if number not in starts and name in kept:
                 starts[number] = Point(kept[name].start(ids, problem.dual()), precision="")
         return starts
-
-    def _recorder(self, X: Any, problems: list[tuple[Indices, Formulation]]) -> Recorder | None:
-        if self.checkpoint is None:
-            return None
-        checkpoint = self.checkpoint
-        if not isinstance(checkpoint, Checkpoint):
-            checkpoint = Checkpoint(checkpoint)
-        parameters = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in WITHOUT_EFFECT
-        }
-        duals = [problem.dual() for _, problem in problems]
-        return Recorder(checkpoint, identity(parameters, X, problems), duals)
-
-    def _warn_unless_converged(self) -> None:
-        """To be called by ``fit`` itself, so that the warning points to the caller of ``fit``."""
-        solution = self.solution_
-        if solution.converged:
-            return
-        reason = solution.stop_reason
-        warnings.warn(
-            f"{reason.cause.format(max_iter=self.max_iter)}  {reason.remedy}"
-            f" The optimality conditions are violated by {solution.kkt_violation:.3g}"
-            f" (tol={self.tol:.3g}); the objective is within {solution.duality_gap:.3g} of the"
-            f" optimum ({solution.relative_gap:.2g} relative).",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
 
     def _keep(self, X: Any, support: Indices, n_support: Indices, dual_coef: Array) -> None:
         """Sets the attributes that every fitted machine has."""
@@ -407,6 +338,13 @@ class KernelMachine(Saving, skl.CallbackSupportMixin, BaseEstimator):  # type: i
             vectors.check_format(full_check=True)
             return bool(vectors.format == "csr")
         return vectors.dtype in (np.float32, np.float64)
+
+
+def _stated(problems: list[tuple[Indices, Formulation]]) -> Iterator[Any]:
+    """The arrays and numbers that tell a problem from others."""
+    for ids, formulation in problems:
+        yield ids
+        yield from vars(formulation).values()
 
 
 def _indexable(X: Any) -> Any:

@@ -22,8 +22,9 @@ def _pyplot() -> Any:
 def plot_convergence(machine: Any, axes: Any = None) -> Any:
     """Plot how a fit got to its solution, from ``machine.history_``.
 
-    Above, by how much the optimality conditions were violated, and the tolerance; below, the dual
-    objective.  A fit of several problems (pairs of classes) has a line for each.
+    Above, by how much the optimality conditions were violated (of a linear machine, its relative
+    gap), and the tolerance; below, the dual objective.  A fit of several problems (pairs of
+    classes) has a line for each.
 
     Parameters
     ----------
@@ -49,9 +50,14 @@ def plot_convergence(machine: Any, axes: Any = None) -> Any:
         below.plot(points["seconds"], points["objective"], **style)
     above.axhline(machine.tol, color="0.5", linestyle="--", linewidth=1)
     above.text(0.01, machine.tol, "tol", transform=above.get_yaxis_transform(), va="bottom")
-    above.set(yscale="log", ylabel="KKT violation", title=_title(machine))
+    above.set(yscale="log", ylabel=_measure(machine), title=_title(machine))
     below.set(xlabel="seconds", ylabel="dual objective", xlim=(0, None))
     return axes
+
+
+def _measure(machine: Any) -> str:
+    name: str = machine._measure.name
+    return f"KKT {name}" if name == "violation" else name
 
 
 def _title(machine: Any) -> str:

@@ -30,10 +30,11 @@ def shown(verbose: int, name: str) -> Iterator[list[Observer]]:
 def summary(status: Status) -> str:
     """What matters most comes first: a narrow terminal cuts the rest."""
     pairs = f"{status.ended}/{status.problems} problems, " if status.problems > 1 else ""
+    rows = f", {status.kernel_rows} rows, {status.cache_hits} hits" if status.kernel_rows else ""
     return (
-        f"{pairs}violation {status.violation:.1e} > {status.tol:.0e}, {status.iterations} it,"
-        f" objective {status.objective:.6g}, {status.active} active, {status.kernel_rows} rows,"
-        f" {status.cache_hits} hits"
+        f"{pairs}{status.measure.name} {status.violation:.1e} > {status.tol:.0e},"
+        f" {status.iterations} {status.measure.steps}, objective {status.objective:.6g},"
+        f" {status.active} active{rows}"
     )
 
 

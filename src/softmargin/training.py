@@ -19,7 +19,7 @@ from softmargin.planning import Plan
 from softmargin.solution import Solution, StopReason
 from softmargin.watching import Abandoned, Watch, watched
 
-__all__ = ["Effort", "Point", "Settings", "run_all", "train", "watched"]
+__all__ = ["Effort", "Point", "Settings", "in_slices", "run_all", "train", "watched"]
 
 FIRST_SLICE, LONGEST_SLICE = 0.002, 0.05
 """Seconds.  Slices double from the first to the longest, so that short fits have a history too."""
@@ -54,10 +54,10 @@ class Effort:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a problem stands: its variables by part, the precision of the kernel rows that they
-    are worked on with, and the effort so far.  A solver can start from any."""
+    """Where a problem stands: its variables (by part; those of a linear machine as in CSR), the
+    precision that they are worked on with, and the effort so far.  A solver can start from any."""
 
-    beta: list[Array]
+    beta: list[Any]
     precision: str
     effort: Effort = field(default_factory=Effort)
 
@@ -158,18 +158,26 @@ class _Run:
         )
 
     def _slices(self, solver: Any, start: Point, begin: float) -> tuple[Any, StopReason]:
-        settings, watch = self.settings, self.settings.watch
-        limit = 2**62
-        if settings.max_iter >= 0:
-            limit = max(settings.max_iter - start.effort.iterations, 0)
-        status, stop, seconds = solver.run(0, 0.0), watch.expired(), FIRST_SLICE
-        while status.outcome == _core.Outcome.running and status.iterations < limit and not stop:
-            status = solver.run(limit - status.iterations, watch.slice(seconds))
-            seconds = min(2 * seconds, LONGEST_SLICE)
+        max_iter, limit = self.settings.max_iter, 2**62
+        if max_iter >= 0:
+            limit = max(max_iter - start.effort.iterations, 0)
+
+        def running(status: Any) -> bool:
+            return bool(status.outcome == _core.Outcome.running and status.iterations < limit)
+
+        def run(status: Any, seconds: float) -> Any:
+            return solver.run(limit - status.iterations, seconds)
+
+        def look(status: Any) -> StopReason | None:
             stop = self._look(status, start.effort)
-            if settings.save:
+            if self.settings.save:
                 point = partial(self._point, solver, status, start, begin)
-                settings.save(self.problem, point)
+                self.settings.save(self.problem, point)
+            return stop
+
+        watch = self.settings.watch
+        with watch.hurried(self.problem, solver.stop):
+            status, stop = in_slices(solver.run(0, 0.0), run, running, look, watch)
         return status, _STOP_REASONS.get(status.outcome, stop or StopReason.MAX_ITER)
 
     def _look(self, status: Any, before: Effort) -> StopReason | None:
@@ -187,6 +195,23 @@ class _Run:
         beta = [solver.beta(s) for s in range(len(self.dual.parts))]
         effort = start.effort.plus(status, time.perf_counter() - begin)
         return Point(beta, start.precision, effort)
+
+
+def in_slices(
+    status: Any,
+    run: Callable[[Any, float], Any],
+    running: Callable[[Any], bool],
+    look: Callable[[Any], StopReason | None],
+    watch: Watch,
+) -> tuple[Any, StopReason | None]:
+    """Runs a solver of whichever kind, from `status`, until it is done or something stops the fit.
+    ``run(status, seconds)`` goes on for a slice, after which ``look(status)`` says why to stop."""
+    stop, seconds = watch.expired(), FIRST_SLICE
+    while running(status) and not stop:
+        status = run(status, watch.slice(seconds))
+        seconds = min(2 * seconds, LONGEST_SLICE)
+        stop = look(status)
+    return status, stop
 
 
 def rounding(beta: list[Array], kernel_error: float) -> float:

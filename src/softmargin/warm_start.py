@@ -67,6 +67,38 @@ class Kept:
         return np.split(repaired(np.concatenate(beta), whole), ends)
 
 
+@dataclass(frozen=True)
+class KeptBlocks:
+    """The dual variables of a linear machine that are not zero, to go on from: by example as in
+    CSR, as shares of their C, and the classes that they are about."""
+
+    machine: str
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    """The class of each example, by its number in `classes`."""
+    starts: NDArray[np.int64]
+    cls: NDArray[np.int32]
+    """The class of each variable, likewise."""
+    share: Array
+
+    def start(
+        self, classes: NDArray[Any], codes: NDArray[np.intp], upper: Array
+    ) -> tuple[NDArray[np.int64], NDArray[np.intp], Array]:
+        """Starts, classes and values for the examples of the classes `codes`, whose variables are
+        limited by `upper`.  Examples are matched by position, as far as their class is the same;
+        classes by their labels."""
+        number = {label: code for code, label in enumerate(classes.tolist())}
+        renumbered = np.array([number.get(label, -1) for label in self.classes.tolist()])
+        count = min(len(codes), len(self.codes))
+        same = np.zeros(len(self.codes), dtype=bool)
+        same[:count] = renumbered[self.codes[:count]] == codes[:count]
+        example, cls = np.repeat(np.arange(len(self.codes)), np.diff(self.starts)), self.cls
+        keep = same[example] & (renumbered[cls] >= 0)
+        counts = np.bincount(example[keep], minlength=len(codes))[: len(codes)]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        return starts, renumbered[cls[keep]], self.share[keep] * upper[example[keep]]
+
+
 def repaired(beta: Array, part: Part) -> Array:
     """`beta`, which is within the bounds of `part`, with the sum of the part's own start.
 

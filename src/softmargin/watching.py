@@ -23,6 +23,33 @@ from softmargin.solution import Solution, StopReason
 
 
 @dataclass(frozen=True)
+class Measure:
+    """What a solver's stopping rule looks at, and what it counts."""
+
+    name: str
+    steps: str
+    value: Callable[[Solution], float]
+    sentence: str
+
+    def remaining(self, solution: Solution) -> str:
+        return self.sentence.format(self.value(solution))
+
+
+VIOLATION = Measure(
+    "violation",
+    "it",
+    lambda solution: solution.kkt_violation,
+    "The optimality conditions are violated by {:.3g}",
+)
+RELATIVE_GAP = Measure(
+    "relative gap",
+    "passes",
+    lambda solution: solution.relative_gap,
+    "The relative duality gap is {:.3g}",
+)
+
+
+@dataclass(frozen=True)
 class Status:
     """Where a fit stands, as callbacks get it.
 
@@ -33,6 +60,10 @@ class Status:
     and the ``cache_hits`` in their stead.  ``seconds`` since the fit began, and its ``progress``
     from 0 to 1 on the logarithmic scale of the violation.  ``gap`` is the duality gap, where it is
     known: at the end of a problem, else NaN.
+
+    A linear machine counts passes over the data as ``iterations`` and examples as ``active``; its
+    ``violation`` is the relative duality gap, estimated on the way, and it has no kernel rows.
+    ``measure`` says which of the two it is.
     """
 
     problem: int
@@ -48,6 +79,7 @@ class Status:
     seconds: float
     progress: float
     gap: float = math.nan
+    measure: Measure = VIOLATION
     stop: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
     """Call it to stop the fit after this slice, with the model as it is."""
 
@@ -77,17 +109,6 @@ def _with_seconds(watcher: Watcher, status: Status) -> StopReason | None:
     return watcher(status, status.seconds)
 
 
-def current_watcher() -> Watcher | None:
-    """All watchers of this context as one."""
-    watchers = _watchers.get()
-
-    def look(status: Any, seconds: float) -> StopReason | None:
-        reasons = [watcher(status, seconds) for watcher in watchers]
-        return next((reason for reason in reasons if reason), None)
-
-    return look if watchers else None
-
-
 class Abandoned(Exception):  # noqa: N818 - it never reaches a user
     """The fit has failed or was interrupted elsewhere: what this thread does is for nobody."""
 
@@ -102,8 +123,10 @@ class Watch:
         *,
         time_limit: float | None = None,
         observers: Sequence[Observer] = (),
+        measure: Measure = VIOLATION,
     ) -> None:
         self.problems, self.tol, self.time_limit = problems, tol, time_limit
+        self.measure = measure
         watchers = [partial(_with_seconds, watcher) for watcher in _watchers.get()]
         self.observers: tuple[Observer, ...] = (*observers, *watchers)
         self.begin = time.perf_counter()
@@ -112,6 +135,7 @@ class Watch:
         self.ended = self.solved = 0
         self._lock = threading.Lock()
         self._scales: dict[int, _Scale] = {}
+        self._hurry: dict[int, Callable[[], None]] = {}
 
     @property
     def seconds(self) -> float:
@@ -122,6 +146,15 @@ class Watch:
         if self.time_limit is None:
             return longest
         return min(longest, max(self.time_limit - self.seconds, 0.0))
+
+    @contextmanager
+    def hurried(self, problem: int, hurry: Callable[[], None]) -> Iterator[None]:
+        """Has a solver told when Ctrl-C stops the fit: a slice may be long, and its end far."""
+        self._hurry[problem] = hurry
+        try:
+            yield
+        finally:
+            del self._hurry[problem]
 
     def look(self, problem: int, **counts: Any) -> StopReason | None:
         """Tells the observers where a problem stands; returns why to stop, if so."""
@@ -148,7 +181,7 @@ class Watch:
                 self._scales.pop(problem, None)
             counts = {
                 "iterations": solution.iterations,
-                "violation": solution.kkt_violation,
+                "violation": self.measure.value(solution),
                 "objective": solution.dual_objective,
                 "active": active,
                 "kernel_rows": solution.kernel_rows,
@@ -168,6 +201,7 @@ class Watch:
             tol=self.tol,
             seconds=self.seconds,
             progress=min((self.solved + begun) / self.problems, 1.0),
+            measure=self.measure,
             stop=self._stopped_by_callback,
             **counts,
         )
@@ -195,6 +229,8 @@ class Watch:
             if self.stop is StopReason.INTERRUPTED:
                 raise KeyboardInterrupt
             self.stop = StopReason.INTERRUPTED
+            for hurry in list(self._hurry.values()):
+                hurry()
 
         signal.signal(signal.SIGINT, interrupt)
         try:

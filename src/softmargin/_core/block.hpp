@@ -31,6 +31,7 @@ struct BlockResult {
   std::int64_t iterations = 0;
   double gain = 0;
   bool moved = false;
+  bool given_up = false;  // the solver was asked to stop; nothing has changed
 };
 
 template <class Real>
@@ -52,8 +53,9 @@ class Block {
     Dual inner = restrict(dual, positions);
     update_rows(matrix, positions);
     const std::int64_t enough = std::max<std::int64_t>(std::int64_t{100} * inner.active, 1000);
-    const BlockResult result =
-        solve(inner, std::max(0.1 * violation, 0.5 * tolerance), std::min(enough, max_iterations));
+    const BlockResult result = solve(inner, std::max(0.1 * violation, 0.5 * tolerance),
+                                     std::min(enough, max_iterations), matrix.interruption());
+    if (matrix.interruption().stopped()) return {.given_up = true};
     write_back(dual, matrix, positions, inner);
     return result;
   }
@@ -70,7 +72,10 @@ class Block {
       rows_.diagonals.assign(matrix.diagonal(), matrix.diagonal() + dual.size());
     }
     constexpr std::int64_t slice = 1 << 14;  // so that the caller is asked now and then
-    return solve(dual, tolerance, std::min(slice, max_iterations));
+    BlockResult result =
+        solve(dual, tolerance, std::min(slice, max_iterations), matrix.interruption());
+    result.given_up = matrix.interruption().stopped() && !result.moved;
+    return result;
   }
 
   std::vector<Index> choose(const Dual& dual, const Order& order) {
@@ -205,9 +210,14 @@ class Block {
     return inner;
   }
 
-  BlockResult solve(Dual& inner, double tolerance, std::int64_t max_iterations) {
+  BlockResult solve(Dual& inner, double tolerance, std::int64_t max_iterations,
+                    Interruption& interruption) {
     BlockResult result;
     while (result.iterations < max_iterations) {
+      if (result.iterations % 256 == 0) {
+        interruption.ask(0);
+        if (interruption.stopped()) break;
+      }
       const Selection selection = second_order(inner, rows_);
       if (selection.stop <= tolerance) break;
       const StepTaken taken = pair_step(inner, rows_, selection.pair);

@@ -69,10 +69,14 @@ class Decomposition {
     if (!started_) start();
     while (status_.iterations < last_ && status_.outcome == Outcome::running) {
       iterate();
-      if (Clock::now() >= end) break;
+      if (Clock::now() >= end || matrix_.interruption().stopped()) break;
     }
     return status();
   }
+
+  // Ends the current slice as soon as the variables and their gradient agree; any thread may call
+  // it. Unlike a slice's end by time, this can change the steps: a block may be given up.
+  void stop() { matrix_.interruption().stop(); }
 
   // Takes all variables back, so that gradient and violation are those of the whole problem.
   Status finish() {
@@ -105,7 +109,8 @@ class Decomposition {
     double largest = 0;
     for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
     dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
-    if (shrinking_) shrinking_->start(dual_, matrix_);
+    // Who has been asked to stop meanwhile will not shrink any more.
+    if (shrinking_ && !matrix_.interruption().stopped()) shrinking_->start(dual_, matrix_);
     status_.objective = dual_.objective();
     started_ = true;
   }
@@ -178,6 +183,7 @@ class Decomposition {
   void step_block(double violation) {
     const BlockResult result =
         block_->step(dual_, matrix_, violation, tolerance_, last_ - status_.iterations);
+    if (result.given_up) return;
     count(result.iterations, result.gain, result.moved);
   }
 

@@ -17,6 +17,10 @@ class Interruption {
 
   explicit Interruption(std::function<void()> check) : check_(std::move(check)) {}
 
+  // From any thread: asks for an early end with what has been reached, as opposed to an exception.
+  void stop() { stopped_ = true; }
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+
   void ask(int worker) {
     if (worker != 0) {
       if (interrupted_.load(std::memory_order_relaxed)) throw Elsewhere();
@@ -36,7 +40,7 @@ class Interruption {
  private:
   using Clock = std::chrono::steady_clock;
   std::function<void()> check_;
-  std::atomic<bool> interrupted_{false};
+  std::atomic<bool> interrupted_{false}, stopped_{false};
   Clock::time_point next_{};
 };
 

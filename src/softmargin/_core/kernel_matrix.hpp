@@ -83,9 +83,13 @@ class KernelMatrix {
     const Index width = static_cast<Index>(columns.size());
     source_.load(row_ids.data(), static_cast<Index>(rows.size()));
     const int threads = threads_for(static_cast<double>(rows.size()) * width);
+    constexpr std::int64_t tile = 128;
     parallel_ranges(width, 64, threads, [&](std::int64_t begin, std::int64_t end, int worker) {
-      source_.fill(&column_ids[begin], static_cast<Index>(end - begin), out + begin, width,
-                   workspaces_[worker]);
+      for (std::int64_t start = begin; start < end; start += tile) {
+        interruption_->ask(worker);
+        source_.fill(&column_ids[start], static_cast<Index>(std::min(tile, end - start)),
+                     out + start, width, workspaces_[worker]);
+      }
     });
     evaluations += static_cast<std::int64_t>(rows.size()) * width;
     for (std::size_t r = 0; r < rows.size(); ++r)
@@ -138,6 +142,8 @@ class KernelMatrix {
     diagonal_ = std::move(diagonal);
     order_ = std::move(order);
   }
+
+  Interruption& interruption() { return *interruption_; }
 
   std::int64_t rows_computed = 0, evaluations = 0, hits = 0;
 

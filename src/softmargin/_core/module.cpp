@@ -134,6 +134,7 @@ class Solver {
     return decomposition_.run(max_iterations, max_seconds);
   }
   Status finish() { return decomposition_.finish(); }
+  void stop() { decomposition_.stop(); }
 
   // By example, in the order of `ids`.
   auto gradient() const { return by_example(decomposition_.dual().gradient); }
@@ -289,6 +290,7 @@ void bind(nb::module_ m) {
       .def("run", &Solver<Real>::run, "max_iterations"_a, "max_seconds"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("finish", &Solver<Real>::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def("stop", &Solver<Real>::stop)
       .def("gradient", &Solver<Real>::gradient)
       .def("beta", &Solver<Real>::beta, "part"_a);
 

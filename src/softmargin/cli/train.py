@@ -106,7 +106,7 @@ def _limits(args: argparse.Namespace, progress: Progress) -> Iterator[dict[str, 
         state["interrupted"] = True
 
     def watcher(status: Any, seconds: float) -> StopReason | None:
-        progress.show(*_progress(status))
+        progress.show(_standing(status, args), status.progress)
         if state["interrupted"]:
             return StopReason.INTERRUPTED
         over = args.time_limit is not None and time.perf_counter() - start > args.time_limit
@@ -120,13 +120,11 @@ def _limits(args: argparse.Namespace, progress: Progress) -> Iterator[dict[str, 
         signal.signal(signal.SIGINT, before)
 
 
-def _progress(status: Any) -> tuple[str, float | None]:
-    """Where a fit stands, in words and, for a kernel machine, as a fraction."""
-    violation = f"violation {status.violation:.3g}"
-    if not hasattr(status, "progress"):
-        return f"{status.passes} passes, {violation}", None
+def _standing(status: Any, args: argparse.Namespace) -> str:
     pair = f"pair {status.ended + 1} of {status.problems}, " if status.problems > 1 else ""
-    return f"{pair}{status.iterations} iterations, {violation}", status.progress
+    steps = "passes" if args.linear else "iterations"
+    measure = f"{status.measure.name} {status.violation:.3g}"
+    return f"{pair}{status.iterations} {steps}, {measure}"
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from softmargin.io import kept_start
 from softmargin.io.container import Container, write_container
 from softmargin.io.file_error import FileError
 from softmargin.io.record import Record
@@ -34,8 +35,9 @@ SUFFIX = ".softmargin"
 SCALARS = (bool, int, float, str, type(None))
 
 
-NOT_SAVED = ("_kept", "history_")
-"""What a fit leaves for a later fit or for a look back; a model predicts without."""
+NOT_SAVED = ("_kept", "history_", "_skl_callbacks")
+"""What a fit leaves for a look back, and who watched it.  What the next fit may go on from is saved
+where ``warm_start=True`` says that there will be one."""
 
 
 def write_model(path: Any, record: Record) -> None:
@@ -49,6 +51,8 @@ def write_model(path: Any, record: Record) -> None:
         if not isinstance(value, Solution)
         if name not in NOT_SAVED
     }
+    if record.params.get("warm_start") and "_kept" in record.attributes:
+        attributes["_kept"] = _encode("_kept", kept_start.plain(record.attributes["_kept"]), arrays)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -94,6 +98,8 @@ def read_model(path: Any, *, mmap: bool = True, verify: bool = True) -> Record:
         {k: decoder.parameter(k, v) for k, v in (parts["parameters"] or {}).items()},
         {k: decoder.attribute(k, v) for k, v in (parts["attributes"] or {}).items()},
     )
+    if "_kept" in record.attributes:
+        record.attributes["_kept"] = decoder.kept(record.attributes["_kept"])
     record.attributes["solution_"] = decoder.solution(header.get("certificate"))
     check_record(record, path)
     return record
@@ -208,6 +214,12 @@ class _Decoder:
         if isinstance(value, dict) and isinstance(value.get("tuple"), list):
             return tuple(self._value(name, item) for item in value["tuple"])
         raise self._error(f"a value, an array or a CSR matrix as attribute {name!r}", value)
+
+    def kept(self, value: Any) -> Any:
+        try:
+            return kept_start.from_plain(value)
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise self._error("the variables that a warm start goes on from", error) from error
 
     def _csr(self, name: str, shape: Any) -> sp.csr_matrix:
         parts = [self.container.array(f"{name}.{part}") for part in ("data", "indices", "indptr")]

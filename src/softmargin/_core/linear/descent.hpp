@@ -34,6 +34,8 @@ struct LinearStatus {
   double primal = 0, dual = 0, gap = 0, violation = 0;  // of the last complete check
   double estimated_gap = 0;                             // relative, as added up during the pass
   std::int64_t passes = 0, visits = 0, narrow_visits = 0, checks = 0, entries = 0;
+  std::int64_t active = 0;  // examples that the next pass visits
+  bool checked = false;     // whether the last complete check was of where the descent stands
   double relative_gap() const { return primal > 0 ? gap / primal : 0; }
 };
 
@@ -51,12 +53,14 @@ class Descent {
         random_(seed),
         examples_(rows.count) {
     Row row;
+    double entries = 0;
     for (std::int32_t i = 0; i < rows.count; ++i) {
       Example& x = examples_[i];
       x.label = labels[i];
       x.upper = upper[i];
       rows_.read(i, row);
       for (std::size_t e = 0; e < row.size; ++e) x.squared_norm += row.value[e] * row.value[e];
+      entries += static_cast<double>(row.size);
       if (!std::isfinite(x.squared_norm))
         throw std::invalid_argument(
             "X holds values so large that the squared norm of a row overflows; scale the data");
@@ -68,6 +72,8 @@ class Descent {
     }
     status_.dual = constant_;
     position_ = order_.size();
+    const double visit = std::max(entries * classes / std::max(rows.count, 1), 1.0);
+    visits_per_look_ = static_cast<int>(std::clamp(1e6 / visit, 1.0, 32.0));
   }
 
   LinearStatus run(std::int64_t max_passes, double max_seconds) {
@@ -87,12 +93,17 @@ class Descent {
     return status();
   }
 
-  // A complete check of where the descent stands now, if the last one is out of date.
-  LinearStatus finish() {
+  // A complete check of where the descent stands now, if the last one is out of date. Continues
+  // where it stopped; the status tells whether it is complete.
+  LinearStatus finish(double max_seconds) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    const auto out_of_time = [&] {
+      return std::chrono::duration<double>(Clock::now() - begin).count() >= max_seconds;
+    };
     if (!checked_) {
       if (!checking_) begin_check();
-      advance_check([] { return false; });
-      conclude();
+      if (advance_check(out_of_time)) conclude();
     }
     return status();
   }
@@ -121,8 +132,10 @@ class Descent {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   LinearStatus status() {
-    status_.entries = 0;
+    status_.entries = status_.active = 0;
     for (const Example& x : examples_) status_.entries += static_cast<std::int64_t>(x.block.size());
+    for (const std::int32_t i : order_) status_.active += !examples_[i].rest.will_rest();
+    status_.checked = checked_;
     return status_;
   }
 
@@ -139,7 +152,7 @@ class Descent {
   template <class OutOfTime>
   bool advance_pass(OutOfTime out_of_time) {
     while (position_ < order_.size()) {
-      for (int n = 0; n < 32 && position_ < order_.size(); ++n) {
+      for (int n = 0; n < visits_per_look_ && position_ < order_.size(); ++n) {
         expect(position_);
         visit(order_[position_++]);
       }
@@ -230,7 +243,7 @@ class Descent {
   template <class OutOfTime>
   bool advance_check(OutOfTime out_of_time) {
     while (check_position_ < order_.size()) {
-      for (int n = 0; n < 32 && check_position_ < order_.size(); ++n) {
+      for (int n = 0; n < visits_per_look_ && check_position_ < order_.size(); ++n) {
         const std::int32_t i = order_[check_position_++];
         Example& x = examples_[i];
         step_.look(i, x, false);
@@ -256,7 +269,8 @@ class Descent {
     status_.optimal = found <= tolerance_;
     if (status_.optimal) return;
     status_.stuck = status_.passes > 0 && shortcuts_ == 0 && exhausted();
-    trigger_ = found > 0 ? std::clamp(0.9 * status_.estimated_gap / found, 0.1, 1.0) : 1.0;
+    if (status_.passes > 0)  // else this was the check of a start, and there is no estimate yet
+      trigger_ = found > 0 ? std::clamp(0.9 * status_.estimated_gap / found, 0.1, 1.0) : 1.0;
     const double share = tolerance_ * status_.primal / static_cast<double>(order_.size());
     for (const std::int32_t i : order_)
       if (examples_[i].gap > share / 2) examples_[i].rest = {};
@@ -266,6 +280,7 @@ class Descent {
   BlockStep<Real> step_;
   double tolerance_, constant_ = 0;  // constant_: what rows of zeros add to both objectives
   bool shrinking_;
+  int visits_per_look_;  // at the clock
   Random random_;
   std::vector<Example> examples_;
   std::vector<std::int32_t> order_;

@@ -109,7 +109,7 @@ class LinearSolver {
                  make_subproblem(machine, method), tolerance, shrinking, seed) {}
 
   LinearStatus run(std::int64_t passes, double seconds) { return descent_.run(passes, seconds); }
-  LinearStatus finish() { return descent_.finish(); }
+  LinearStatus finish(double seconds) { return descent_.finish(seconds); }
 
   void start_from(Array<std::int64_t> starts, Array<std::int32_t> cls, Array<double> beta) {
     if (starts.size() != static_cast<std::size_t>(count_) + 1 || cls.size() != beta.size() ||
@@ -183,8 +183,10 @@ void bind_solver(nb::module_ m, const char* name) {
            "shrinking"_a, "seed"_a, nb::keep_alive<1, 2>())
       .def("run", &Solver::run, "max_passes"_a, "max_seconds"_a,
            nb::call_guard<nb::gil_scoped_release>())
-      .def("finish", &Solver::finish, nb::call_guard<nb::gil_scoped_release>())
-      .def("start_from", &Solver::start_from, "starts"_a, "classes"_a, "beta"_a)
+      .def("finish", &Solver::finish, "max_seconds"_a = std::numeric_limits<double>::infinity(),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("start_from", &Solver::start_from, "starts"_a, "classes"_a, "beta"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def("take_weights", &Solver::take_weights)
       .def("dual_variables", &Solver::dual_variables);
 }
@@ -211,7 +213,9 @@ inline void bind_linear(nb::module_ m) {
       .def_ro("visits", &LinearStatus::visits)
       .def_ro("narrow_visits", &LinearStatus::narrow_visits)
       .def_ro("checks", &LinearStatus::checks)
-      .def_ro("entries", &LinearStatus::entries);
+      .def_ro("entries", &LinearStatus::entries)
+      .def_ro("active", &LinearStatus::active)
+      .def_ro("checked", &LinearStatus::checked);
 
   bind_solver<float>(m, "SolverFloat32");
   bind_solver<double>(m, "SolverFloat64");
