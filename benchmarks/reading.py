@@ -35,6 +35,9 @@ def make(path: Path, megabytes: int) -> None:
     with open(path, "wb") as stream:
         while stream.tell() < megabytes * 1_000_000:
             stream.write(block)
+        # The first reader shall not share the disk with the writer.
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def read(reader: str, path: str) -> dict[str, float]:

@@ -24,14 +24,14 @@ def fuzz(read: Callable[[Path], Any], name: str, refusal: type[Exception]) -> No
     def one(content: bytes) -> None:
         path.write_bytes(content)
         tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
         with suppress(refusal):
             read(path)
         _, peak = tracemalloc.get_traced_memory()
-        if peak > base + 10 * len(content) + ROOM:
-            raise MemoryError(f"{peak - base} bytes for an input of {len(content)}")
+        if peak > before + 10 * len(content) + ROOM:
+            raise MemoryError(f"{peak - before} bytes for an input of {len(content)}")
 
     tracemalloc.start()
-    base, _ = tracemalloc.get_traced_memory()
     atheris.Setup(sys.argv, one)
     atheris.Fuzz()
 

@@ -273,7 +273,7 @@ def test_easy(capsys):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("train nothing", "No such file or directory: 'nothing'"),
+        ("train nothing", "nothing: No such file or directory"),
         ("train two no/such/folder.model", "the folder .* does not exist; make it first"),
         ("train -g -1 two", "'gamma' parameter of SVC must be"),
         ("train -s 1 -n 0.99 three", "nu"),
@@ -283,7 +283,7 @@ def test_easy(capsys):
         ("train -s 3 two.csv", "epsilon-svr needs numbers as targets"),
         ("train empty", "empty: there are no rows"),
         ("train one-class-only", "classes has to be greater than one"),
-        ("predict two missing.model", "No such file or directory: 'missing.model'"),
+        ("predict two missing.model", "missing.model: No such file or directory"),
         ("predict -b 1 two m.softmargin", "has no probabilities"),
         ("predict wide m.softmargin", "wide has 9 features, but m.softmargin was trained on 4"),
         ("predict narrow.csv m.softmargin", "narrow.csv has 2 features, but .* trained on 4"),
@@ -382,7 +382,9 @@ def test_interrupt(save, monkeypatch, capsys):
         assert solution.stop_reason.name == "INTERRUPTED"
         assert solution.kkt_violation > 1e-9
     else:
-        assert capsys.readouterr().err.endswith("softmargin train: interrupted\n")
+        assert capsys.readouterr().err.endswith(
+            "interrupted: no model is written (--save-on-interrupt writes the one so far)\n"
+        )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no head on Windows")
@@ -405,3 +407,21 @@ def test_completion(shell, capsys):
         )
         done = subprocess.run(["/bin/bash", "-c", test], capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["--cross-validate"]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"), [(".", "this is a folder"), ("no/m", "make it first")]
+)
+def test_a_target_is_checked_before_the_training(monkeypatch, capsys, model, message):
+    monkeypatch.setattr("softmargin.cli.train.make_machine", lambda *_: pytest.fail("trained"))
+    assert run("train", "two", model) == cli.BAD_INPUT
+    assert message in capsys.readouterr().err
+
+
+def test_wrong_usage_shows_the_usage_of_the_sub_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run("train", "--frobnicate", "two")
+    assert stopped.value.code == cli.USAGE
+    told = capsys.readouterr().err
+    assert told.startswith("usage: softmargin train ")
+    assert told.endswith("softmargin train: error: unrecognized arguments: --frobnicate\n")

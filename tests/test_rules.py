@@ -73,7 +73,8 @@ class Watcher:
         self.problem, self.rule, self.tol = as_in_the_core(case.twin), rule, tol
         self.previous: dict[int, list[int]] = {}  # the last pair of each class, the new one last
         self.seen: set[int] = set()  # training vectors whose row is cached
-        self.own_rule_fired = False
+        self.steps = 0
+        self.own_rule_fired: int | None = None  # after how many steps
 
     def choices(self, alpha):
         G = naive_rules.gradient(self.problem, alpha)
@@ -108,10 +109,11 @@ class Watcher:
         starts = self.start_of_a_class(alpha, G, best)
         if starts:
             return starts
-        lengths = [abs(naive_rules.steps(self.problem, alpha, G, *pair)[1]) for pair in best]
+        lengths = [abs(naive_rules.steps(self.problem, alpha, G, *pair)[0]) for pair in best]
         long_enough = [pair for pair, mu in zip(best, lengths, strict=True) if mu > self.tol]
         if min(lengths) <= self.tol * (1 + 1e-9):  # its own rule fires: the certificate decides
-            self.own_rule_fired = True
+            if self.own_rule_fired is None:
+                self.own_rule_fired = self.steps
             return long_enough + self.most_violating(alpha, G)
         return long_enough
 
@@ -131,6 +133,7 @@ class Watcher:
         new = [b for b in pair if b != before[1]]
         self.previous[key] = [next(b for b in pair if b != new[0]), new[0]]
         self.seen |= {b % self.problem.vectors for b in pair}
+        self.steps += 1
 
 
 def near_best(scores, scale=0.0):
@@ -187,8 +190,24 @@ def test_every_step_is_the_twins(name, rule):
         assert status.outcome == _core.Outcome.optimal
         assert status.violation <= TOL
         assert status.iterations > 10
-    if watcher.own_rule_fired:
-        assert 0 < status.rule_stop <= status.iterations
+    if watcher.own_rule_fired is not None:
+        assert status.rule_stop == watcher.own_rule_fired
+
+
+@pytest.mark.parametrize(("seed", "tol"), [(6, 0.05), (11, 0.02)])
+def test_a_step_that_a_bound_cuts_short_is_no_end(seed, tol):
+    """The rule's own end is a short way to the free optimum, not a variable near its bound."""
+    case, K = rbf_case("c_svc", seed=seed, n=40, C=np.full(40, 0.3))
+    rule = HybridMaximumGain()
+    watcher, status = watch(case, make_solver(case.formulation, K, rule, tol=tol), rule, tol)
+    assert status.rule_stop == watcher.own_rule_fired
+    solver = make_solver(case.formulation, K, rule, tol=tol)
+    lengths, before = [], solver.beta(0)
+    for _ in range(status.rule_stop):
+        solver.run(1, 60.0)
+        lengths.append(np.abs(solver.beta(0) - before).max())
+        before = solver.beta(0)
+    assert min(lengths) < tol
 
 
 @pytest.mark.parametrize("rule", [HybridMaximumGain(), HybridMaximumGain(eta=0.0)], ids=repr)

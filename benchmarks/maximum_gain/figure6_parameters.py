@@ -58,11 +58,11 @@ def draw(factors: np.ndarray, values: np.ndarray, path: str) -> None:
     for axes, other, name in zip(figure.subplots(1, 2), (0, 1), (MVP, SO), strict=True):
         ratio = (values[:, 2] / values[:, other]).reshape(size, size)
         image = axes.pcolormesh(
-            factors * CONNECT4.gamma, factors * CONNECT4.C, np.log2(ratio), cmap="RdBu_r",
-            vmin=-1, vmax=1, shading="nearest",
+            np.log10(factors * CONNECT4.gamma), np.log10(factors * CONNECT4.C), np.log2(ratio),
+            cmap="RdBu_r", vmin=-1, vmax=1, shading="nearest",
         )  # fmt: skip
-        axes.set(xscale="log", yscale="log", xlabel="gamma", ylabel="C", title=f"against {name}")
-    figure.colorbar(image, label="log2 of kernel values, hybrid maximum gain over the other")
+        axes.set(xlabel="log10 of gamma", ylabel="log10 of C", title=f"against {name}")
+    figure.colorbar(image, label="log2 of the ratio of kernel values")
     figure.savefig(path, dpi=150)
 
 

@@ -1,9 +1,21 @@
-"""The figures of the paper's tables, to be printed beside ours."""
+"""The paper's rules, and the figures of its tables, to be printed beside ours."""
 
-from softmargin.working_sets import HybridMaximumGain, MostViolatingPair, SecondOrder
+import argparse
+
+from softmargin.working_sets import HybridMaximumGain, MostViolatingPair, SecondOrder, WorkingSet
 
 RULES = (MostViolatingPair(), SecondOrder(), HybridMaximumGain())  # LIBSVM 2.71, 2.8, HMG
 MVP, SO, HMG = (rule.name for rule in RULES)
+
+
+def rule_argument(parser: argparse.ArgumentParser) -> None:
+    names = [MVP, SO, HMG]
+    parser.add_argument("--rules", nargs="+", choices=names, default=names, help="to compare")
+
+
+def rules_of(args: argparse.Namespace) -> list[WorkingSet]:
+    return [rule for rule in RULES if rule.name in args.rules]
+
 
 # iterations, seconds, f
 TABLE_2 = {

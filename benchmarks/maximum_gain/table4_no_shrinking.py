@@ -2,20 +2,23 @@
 
     SOFTMARGIN_DATA=<folder> python benchmarks/maximum_gain/table4_no_shrinking.py [--quick]
         [--data spambase connect4 mnist] [--orders N] [--examples N] [--cache MB]
+        [--rules RULE ...]
 
-The paper stops hybrid maximum gain as soon as its own rule fires (a step shorter than the
-tolerance); softmargin goes on until the optimality conditions hold. The column "own rule" says
-after how many iterations the own rule fired first, which is the paper's count.
+The paper stops hybrid maximum gain as soon as its own rule fires; softmargin goes on until the
+optimality conditions hold. The column "own rule" says after how many iterations the own rule fired
+first, which is the paper's count.
 """
 
 from experiment import PROBLEMS, WORK, data_arguments, heading, markdown, medians, parsed, work
-from paper import RULES, TABLE_4
+from paper import TABLE_4, rule_argument, rules_of
 
 
 def main() -> None:
-    args = parsed(data_arguments(__doc__, PROBLEMS))
+    parser = data_arguments(__doc__, PROBLEMS)
+    rule_argument(parser)
+    args = parsed(parser)
     heading(args, "data", "rule", *WORK, "own rule", "paper: iterations", "s")
-    cases = [(rule.name, {"working_set": rule, "shrinking": False}) for rule in RULES]
+    cases = [(r.name, {"working_set": r, "shrinking": False}) for r in rules_of(args)]
     for name, rule, run in medians(args, cases):
         iterations, seconds = TABLE_4[name][rule]
         paper = [f"{iterations:,}", f"{seconds:,}"]

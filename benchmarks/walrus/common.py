@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from data import ALL, SMALL, DataSet
 
 from softmargin import _core
+from softmargin.descent import NEAR_CACHE_BYTES
 
 
 def arguments(description: str, default: Iterable[str] = tuple(ALL)) -> argparse.Namespace:
@@ -56,12 +57,33 @@ def solver(
     )
 
 
-def timed_fit(data: DataSet, **options: Any) -> tuple[float, Any, Any]:
-    """CPU seconds, status and solver of a fit, set-up and checks included."""
+class Fit(NamedTuple):
+    seconds: float
+    """CPU time, set-up and checks included."""
+    status: Any
+    solver: Any
+    passes: int
+    visits: int
+    narrow_visits: int
+    checks: int
+
+
+def timed_fit(data: DataSet, precision: str = "auto", **options: Any) -> Fit:
+    """A fit as LinearSVC makes it: float32 first if W is large, ended and certified in float64."""
     start = time.process_time()
-    fit = solver(data, **options)
-    status = fit.run(100_000, 1e9)
-    return time.process_time() - start, status, fit
+    large = 8 * data.X.shape[1] * data.classes > NEAR_CACHE_BYTES
+    stages = []
+    if precision == "float32" or (precision == "auto" and large):
+        stages.append(solver(data, precision="Float32", **options))
+        stages[0].run(100_000, 1e9)
+    last = solver(data, **options)
+    if stages:
+        last.start_from(*stages[0].dual_variables())
+    status = last.run(100_000, 1e9)
+    seconds = time.process_time() - start
+    statuses = [stage.run(0, 0.0) for stage in stages] + [status]
+    counts = ("passes", "visits", "narrow_visits", "checks")
+    return Fit(seconds, status, last, *(sum(getattr(s, c) for s in statuses) for c in counts))
 
 
 class Point(NamedTuple):

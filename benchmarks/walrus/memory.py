@@ -21,14 +21,14 @@ def row(name: str) -> list[object]:
         before = int(statm.read().split()[1]) * resource.getpagesize() / 2**20
     with open("/proc/self/clear_refs", "w") as reset:
         reset.write("5")  # the peak counts from here
-    seconds, status, _ = timed_fit(data)
+    fit = timed_fit(data)
     with open("/proc/self/status") as lines:
         high = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
     W = data.X.shape[1] * data.classes * 8 / 2**20
-    beta = status.entries * 16 / 2**20
+    beta = fit.status.entries * 16 / 2**20
     return [
         *(name, data.classes, *data.X.shape, f"{W:.0f}", f"{beta:.1f}", f"{high - before:.0f}"),
-        *(seconds, status.passes),
+        *(fit.seconds, fit.passes),
     ]
 
 

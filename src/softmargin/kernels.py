@@ -24,8 +24,6 @@ Indices = NDArray[np.int32]
 Sources = Callable[[str, Indices], tuple[Any, Indices]]
 """From a precision and examples to the core's row source and the rows that stand for them."""
 
-POINTS_AT_ONCE = 4096
-
 CORES = {"float32": _core.float32, "float64": _core.float64}
 
 
@@ -64,7 +62,12 @@ class FunctionOfProducts:
         Kernel values are computed in the precision of X, the sums in float64."""
         if sp.issparse(X):
             X, vectors = compact(X, vectors)
-        core = CORES["float32" if X.dtype == np.float32 else "float64"]
+        precision = "float32" if X.dtype == np.float32 else "float64"
+        return self._expand(CORES[precision], X, vectors, coef, starts, threads)
+
+    def _expand(
+        self, core: Any, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int
+    ) -> Array:
         centre = self._centre(vectors)
         sums: Array = core.expansion(
             self._examples(X, core, centre),
@@ -100,16 +103,20 @@ class Linear(FunctionOfProducts):
     def expand(
         self, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int = 1
     ) -> Array:
-        """Through the weights of the features: one product with each point, not one with every
-        vector."""
+        """Through the weights of the features, in float64: they take the place of the vectors."""
+        if sp.issparse(X):
+            X, vectors = compact(X, vectors)
+        # Sparse coefficients are added up one by one, whether the vectors are dense or sparse.
+        coefficients = sp.csc_matrix(coef)
         weights = [
-            coef[:, begin:end] @ vectors[begin:end] for begin, end in itertools.pairwise(starts)
+            _dense(coefficients[:, begin:end].tocsr() @ vectors[begin:end])
+            for begin, end in itertools.pairwise(starts)
         ]
-        W = np.concatenate([np.asarray(w) for w in weights]).T.astype(np.float64)
-        sums = np.empty((X.shape[0], W.shape[1]))
-        for start in range(0, X.shape[0], POINTS_AT_ONCE):
-            points = X[start : start + POINTS_AT_ONCE]
-            sums[start : start + POINTS_AT_ONCE] = points @ W
+        W = np.concatenate(weights).astype(np.float64, copy=False)
+        rows = sp.csr_matrix(W) if sp.issparse(X) else W
+        sums = self._expand(
+            CORES["float64"], X, rows, np.ones((1, len(W))), list(range(len(W) + 1)), threads
+        )
         return sums.reshape(X.shape[0], len(weights), len(coef))
 
 
@@ -213,6 +220,10 @@ class Function:
 
 # scikit-learn is imported where a kernel function needs it: the built-in kernels predict without,
 # and importing it takes longer than predicting a row.
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+
+
 def _rows_contiguous(X: Any) -> Any:
     return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 

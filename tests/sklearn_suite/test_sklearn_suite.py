@@ -14,6 +14,11 @@ import pytest
 import sklearn
 
 ROOT = Path(__file__).parents[2]
+DESELECTED = [
+    line
+    for line in Path(__file__).with_name("deselected.txt").read_text().splitlines()
+    if "::" in line and not line.startswith("#")
+]
 
 
 @pytest.mark.skipif(
@@ -28,4 +33,7 @@ def test_scikit_learns_own_tests_pass():
     passed, failed, functions = map(int, counts.groups())
     assert passed >= 185
     assert failed == 0
-    assert functions <= 17
+    linear = [line for line in DESELECTED if re.match(r"\S+linear", line)]
+    assert functions == len(DESELECTED)
+    assert len(DESELECTED) - len(linear) <= 12
+    assert len(linear) <= 6  # what LIBLINEAR has beyond the hinge losses

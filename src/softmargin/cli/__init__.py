@@ -27,30 +27,35 @@ EXIT_CODES = "exit codes: 0 success, 1 bad input, 2 wrong usage, 130 interrupted
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
-    args = parser.parse_args(_respelled(sys.argv[1:] if argv is None else argv))
+    args, unknown = parser.parse_known_args(_respelled(sys.argv[1:] if argv is None else argv))
     if args.subcommand is None:
         parser.print_help(sys.stderr)
         return USAGE
+    if unknown:  # argparse would show the usage of all sub-commands
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         code: int = args.run(args)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print(f"softmargin {args.subcommand}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        words = ": ".join(["interrupted", *map(str, interrupt.args)])
+        print(f"softmargin {args.subcommand}: {words}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # Who was reading has left: nothing more to say, also not when Python closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_INPUT
-    except MemoryError as error:
-        print(
-            f"softmargin {args.subcommand}: error: not enough memory ({error or 'in the core'})",
-            file=sys.stderr,
-        )
-        return BAD_INPUT
-    except (ValueError, OSError) as error:
-        print(f"softmargin {args.subcommand}: error: {error}", file=sys.stderr)
+    except (ValueError, OSError, MemoryError) as error:
+        print(f"softmargin {args.subcommand}: error: {_in_words(error)}", file=sys.stderr)
         return BAD_INPUT
     return code
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error or 'in the core'})"
+    return str(error)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         module.add_arguments(subparser)
-        subparser.set_defaults(run=module.run)
+        subparser.set_defaults(run=module.run, parser=subparser)
     return parser
 
 

@@ -90,6 +90,12 @@ def respell(argv: Sequence[str]) -> list[str]:
 
 
 def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_problem(parser)
+    _add_solver(parser)
+    _add_linear(parser)
+
+
+def _add_problem(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         *("-s", "--formulation"),
@@ -143,6 +149,26 @@ def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
         help="half the width of the tube of epsilon-svr (default: 0.1)",
     )
     add(
+        "--class-weight",
+        type=class_weight,
+        action="append",
+        default=[],
+        metavar="LABEL=WEIGHT",
+        help="multiply C (of nu-svc: the weight of each example) by WEIGHT for class LABEL; also"
+        " -wLABEL WEIGHT, as in -w1 5",
+    )
+    add(
+        "-b",
+        "--probability",
+        choices=("0", "1"),
+        default="0",
+        help="1 is refused, with the way to get probabilities (default: 0)",
+    )
+
+
+def _add_solver(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
         *("-m", "--cache-size"),
         type=float,
         default=None,
@@ -165,29 +191,6 @@ def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
         help="take variables that seem settled out of the problem (default: 1)",
     )
     add(
-        "-b",
-        "--probability",
-        choices=("0", "1"),
-        default="0",
-        help="1 is refused, with the way to get probabilities (default: 0)",
-    )
-    add(
-        "--class-weight",
-        type=class_weight,
-        action="append",
-        default=[],
-        metavar="LABEL=WEIGHT",
-        help="multiply C by WEIGHT for class LABEL; also -wLABEL WEIGHT, as in -w1 5",
-    )
-    add(
-        "--linear",
-        choices=tuple(LINEAR),
-        metavar="NAME",
-        help="a linear machine instead of a kernel machine: weston-watkins, crammer-singer or"
-        " one-vs-rest; of the options above -c, -e, -h and class weights apply",
-    )
-    add("--no-intercept", action="store_true", help="a linear machine without a constant")
-    add(
         "--working-set",
         choices=WORKING_SETS,
         default="auto",
@@ -203,6 +206,19 @@ def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--threads", type=int, metavar="N", help="how many threads train (default: 1)")
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
+
+
+def _add_linear(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--linear",
+        choices=tuple(LINEAR),
+        metavar="NAME",
+        help="a linear machine instead of a kernel machine: weston-watkins, crammer-singer or"
+        " one-vs-rest; of the options above -c, -e, -h, --threads, --max-iter and class weights"
+        " apply",
+    )
+    add("--no-intercept", action="store_true", help="a linear machine without a constant")
 
 
 def make_machine(args: argparse.Namespace, labels: Any) -> Any:
@@ -269,9 +285,9 @@ def _linear_machine(args: argparse.Namespace, labels: Any) -> Any:
 def _weights_by_label(args: argparse.Namespace, kind: str, labels: Any) -> dict[Any, float]:
     import numpy as np
 
-    if kind not in ("SVC", "LinearSVC"):
+    if kind not in ("SVC", "NuSVC", "LinearSVC"):
         raise ValueError(
-            "class weights are for c-svc and linear machines;"
+            "class weights are for c-svc, nu-svc and linear machines;"
             f" the formulation is {args.formulation}."
         )
     known = {str(label): label for label in np.unique(labels).tolist()}

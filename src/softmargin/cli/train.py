@@ -65,7 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from softmargin.cli.examples import training_examples
+    from softmargin.io.streams import check_target
 
+    model = args.model or default_model_name(args.data)
+    if args.cross_validate is None:
+        check_target(model)
     examples = training_examples(
         args, read(args, args.data, zero_based=args.kernel == "precomputed")
     )
@@ -74,9 +78,10 @@ def run(args: argparse.Namespace) -> int:
         return _cross_validate(args, machine, examples)
     with _notes(args.quiet), Progress(not args.quiet) as progress, _limits(args, progress) as state:
         machine.fit(examples.X, examples.y)
-    if state["interrupted"] and not args.save_on_interrupt:
-        raise KeyboardInterrupt
-    model = args.model or default_model_name(args.data)
+        if state["interrupted"] and not args.save_on_interrupt:
+            raise KeyboardInterrupt(
+                "no model is written (--save-on-interrupt writes the one so far)"
+            )
     _write(args, machine, examples, model)
     _report(args, machine, model)
     return INTERRUPTED if state["interrupted"] else OK
@@ -101,9 +106,7 @@ def _limits(args: argparse.Namespace, progress: Progress) -> Iterator[dict[str, 
         state["interrupted"] = True
 
     def watcher(status: Any, seconds: float) -> StopReason | None:
-        steps = "passes" if args.linear else "iterations"
-        measure = f"{status.measure.name} {status.violation:.3g}"
-        progress.show(f"{status.iterations} {steps}, {measure}", status.progress)
+        progress.show(_standing(status, args), status.progress)
         if state["interrupted"]:
             return StopReason.INTERRUPTED
         over = args.time_limit is not None and time.perf_counter() - start > args.time_limit
@@ -115,6 +118,13 @@ def _limits(args: argparse.Namespace, progress: Progress) -> Iterator[dict[str, 
             yield state
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _standing(status: Any, args: argparse.Namespace) -> str:
+    pair = f"pair {status.ended + 1} of {status.problems}, " if status.problems > 1 else ""
+    steps = "passes" if args.linear else "iterations"
+    measure = f"{status.measure.name} {status.violation:.3g}"
+    return f"{pair}{status.iterations} {steps}, {measure}"
 
 
 @contextmanager

@@ -149,12 +149,15 @@ def writing(path: Any) -> Iterator[Any]:
         yield stream
         stream.flush()
         return
+    check_target(path)
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # /dev/stdout, a named pipe
         with open(target, "wb") as stream:
             yield stream
         return
-    temporary = _temporary_beside(target)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
     try:
         with _compressing(temporary, compression(path)) as stream:
             yield stream
@@ -165,15 +168,17 @@ def writing(path: Any) -> Iterator[Any]:
         raise
 
 
-def _temporary_beside(target: Path) -> Path:
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{target}: the folder {target.parent} does not exist; make it first"
-        ) from None
-    os.close(handle)
-    return Path(name)
+def check_target(path: Any) -> None:
+    """Refuses a name under which no file can appear; best known before what to write is made."""
+    if path == "-" or hasattr(path, "write"):
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path}: this is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist; make it first")
+    if not os.access(target.parent, os.W_OK) and (not target.exists() or target.is_file()):
+        raise PermissionError(f"{path}: the folder {target.parent} cannot be written to")
 
 
 def _adopt_mode(temporary: Path, target: Path) -> None:

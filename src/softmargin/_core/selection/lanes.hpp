@@ -5,6 +5,8 @@
 //   [&](auto at) { return at(gate) - (at(gradient) + offset); }
 #pragma once
 
+#include <limits>
+
 #include "../products.hpp"
 
 namespace softmargin {
@@ -36,8 +38,9 @@ struct Several {
     return *reinterpret_cast<const Doubles*>(values + k);
   }
   Doubles operator()(const float* values) const {
-    typedef float Floats __attribute__((vector_size(count * 4), aligned(4), may_alias));
-    return __builtin_convertvector(*reinterpret_cast<const Floats*>(values + k), Doubles);
+    Doubles widened;  // __builtin_convertvector goes through memory in GCC 12
+    for (Index l = 0; l < count; ++l) widened[l] = values[k + l];
+    return widened;
   }
   Doubles operator()(double value) const { return Doubles{} + value; }
 };
@@ -48,10 +51,10 @@ struct Several : One {
 };
 #endif
 
-// The largest score(at) of [begin, end), which is not empty.
+// The largest score(at) of [begin, end).
 template <class Score>
 double largest(Index begin, Index end, Score score) {
-  double top = score(One{--end});
+  double top = -std::numeric_limits<double>::infinity();
   if (end - begin >= 2 * Several::count) {
     auto first = score(Several{begin}), second = score(Several{begin + Several::count});
     for (begin += 2 * Several::count; begin + 2 * Several::count <= end;

@@ -1,6 +1,10 @@
 // Maximum-gain selection (maximum-gain paper, Sections 2.3 to 2.5): among the pairs whose kernel
 // values are at hand, because one variable is of the previous working set, the pair whose clipped
-// step lowers the objective most (eq. 3). Its own stopping quantity is the length of that step.
+// step lowers the objective most (eq. 3).
+//
+// Its own stopping quantity is the length of that pair's step before it is clipped. The paper's
+// text takes the clipped one, which is short as soon as the variable at hand is near a bound: it
+// fires anywhere, and not where the paper's counts end (docs/reproduction/maximum_gain.md).
 //
 // The hybrid rule takes the most violating pair instead when both variables of the previous working
 // set lie in a corner of their box, where maximum gain alone may get stuck (Theorem 7).
@@ -19,7 +23,7 @@ enum class GainRows { one, two, cached };  // the rows that gains are computed f
 struct Gain {
   double gain = 0;
   Pair pair;
-  double step = 0;
+  double free_step = 0;  // its length
 };
 
 // The best partner of one variable whose kernel row is given.
@@ -40,21 +44,20 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
     // Written such that the slope of a variable with itself is exactly zero.
     const auto slope = [=](auto at) { return value + (at(gradient) + offset); };
     const auto curvature = [=](auto at) { return (own + at(diagonal)) - 2.0 * at(row); };
-    // The free optimum, clipped to what the bounds leave; negative where the partner rises.
-    const auto step = [=](auto at) {
+    // The step is to the free optimum, clipped to what the bounds leave; negative where the partner
+    // rises.
+    const auto gain = [=](auto at) {
+      const auto down = slope(at), bend = curvature(at);
       const auto lowest = larger(at(own_lowest), at(beta) - at(upper));
       const auto highest = smaller(at(own_highest), at(beta) - at(lower));
-      return larger(lowest, smaller(highest, slope(at) / larger(curvature(at), at(1e-300))));
-    };
-    const auto gain = [=](auto at) {
-      const auto length = step(at);
-      return length * (slope(at) - 0.5 * curvature(at) * length);
+      const auto step = larger(lowest, smaller(highest, down / larger(at(1e-300), bend)));
+      return step * (down - 0.5 * bend * step);
     };
     const Best found = argmax(dual.active, gain, 0, 1e-9);
     if (!(found.score > result.gain)) continue;
     const One partner{found.position};
     result.gain = found.score;
-    result.step = std::abs(step(partner));
+    result.free_step = std::abs(slope(partner)) / std::max(curvature(partner), 1e-300);
     const double violation = slope(partner);
     result.pair = violation > 0 ? Pair{fixed, {s, partner.k}, violation}
                                 : Pair{{s, partner.k}, fixed, -violation};
@@ -86,7 +89,8 @@ class MaximumGain final : public Rule<Rows> {
       return start;
     // A use, so that the partner's row does not push it out of a small cache.
     if (best.gain > 0) rows.row(fixed.position, dual.active);
-    return {best.pair, std::max(best.pair.violation, 0.0), best.step, !hybrid_ && best.gain == 0};
+    return {best.pair, std::max(best.pair.violation, 0.0), best.free_step,
+            !hybrid_ && best.gain == 0};
   }
 
   // The variable that is new to the working set comes last: with one row it is the one to keep.
