@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from softmargin import SVC, machine, progress
+from softmargin import SVC, observed, progress
 from softmargin.watching import Watch
 
 spent = 0.0
@@ -60,7 +60,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5, help="default: 5")
     args = parser.parse_args()
     Watch.look, Watch.done = timed(Watch.look), timed(Watch.done)
-    machine.shown = timed_shown
+    observed.shown = timed_shown
     with contextlib.redirect_stderr(io.StringIO()):
         share()  # imports tqdm
         shares, totals = zip(*(share() for _ in range(args.repeats)), strict=True)

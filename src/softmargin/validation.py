@@ -45,6 +45,16 @@ def is_plain(X: Any, estimator: Any) -> bool:
     )
 
 
+def indexable(X: Any) -> Any:
+    """X such that examples can be taken out of it, for a kernel function."""
+    if sp.issparse(X):
+        return X.tocsr()
+    if isinstance(X, (list, tuple)):
+        array = np.asarray(X) if len(X) and np.ndim(X[0]) == 1 else None
+        return array if array is not None and array.dtype.kind in "fiub" else list(X)
+    return X
+
+
 LARGEST_INDEX = 2**31 - 1
 
 
