@@ -92,7 +92,8 @@ class LibsvmOfficial:
 
 
 Package = Estimators | LibsvmOfficial
-INTELEX = "scikit-learn-intelex"
+INTELEX = "intelex"
+"""scikit-learn-intelex, by the short name that tells it from scikit-learn."""
 PACKAGES: dict[str, Package] = {
     "softmargin": Estimators("softmargin", {}),
     "scikit-learn": Estimators("sklearn.svm", {}),
