@@ -1,4 +1,4 @@
-"""The picture of the live line, half-way through a fit in tmux: ``python docs/progress_pictures.py``."""
+"""The live line half-way through a fit, in tmux: ``python docs/progress_pictures.py``."""
 
 import re
 import subprocess
