@@ -13,7 +13,7 @@ def picture(text: str) -> str:
     rows = []
     for k, line in enumerate(lines):
         y = MARGIN + LINE * (k + 1) - 5
-        colour = "#8fd18f" if line.startswith("$") else "#dddddd"
+        colour = "#8fd18f" if line.startswith(("$", ">>>")) else "#dddddd"
         rows.append(f'<text x="{MARGIN}" y="{y}" fill="{colour}">{escape(line)}</text>')
     style = 'font-family="monospace" font-size="13" xml:space="preserve"'
     return (

@@ -255,6 +255,31 @@ def test_live_line(capfd):
     assert err.count("\n") == 1
     assert "SVC: 100%" in err
     assert "violation" in err
+    assert "<= 1e-03, " in err.splitlines()[-1].rpartition("\r")[2]
+
+
+def test_live_line_of_a_notebook(monkeypatch, capfd):
+    """The bar is the widget between two labels: neither draws another one in characters."""
+    pytest.importorskip("ipywidgets")
+    import tqdm.notebook
+
+    bars = []
+
+    class Bar(tqdm.notebook.tqdm):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            bars.append(self)
+
+    monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    X, z = make_data()
+    SVC(C=100.0, verbose=1).fit(X, z > 0)
+    (bar,) = bars
+    left, widget, right = (child.value for child in bar.container.children)
+    assert left.replace("\u2007", " ") == "SVC: 100%"
+    assert widget == 100
+    assert "violation" in right
+    assert "█" not in right
+    assert capfd.readouterr().err == ""
 
 
 def test_live_line_of_a_linear_machine(capfd):

@@ -12,6 +12,8 @@ LOGGER = logging.getLogger("softmargin")
 INTERVAL = 0.2
 """Seconds between two refreshes of the live line: they cost more than all else that is watched."""
 BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar:10}| {elapsed}{postfix}"
+NOTEBOOK_FORMAT = BAR_FORMAT.replace("{bar:10}", "{bar}")
+"""A widget takes the place of ``{bar}``; one with a width is drawn in characters as well."""
 
 
 @contextmanager
@@ -31,8 +33,9 @@ def summary(status: Status) -> str:
     """What matters most comes first: a narrow terminal cuts the rest."""
     pairs = f"{status.ended}/{status.problems} problems, " if status.problems > 1 else ""
     rows = f", {status.kernel_rows} rows, {status.cache_hits} hits" if status.kernel_rows else ""
+    sign = ">" if status.violation > status.tol else "<="
     return (
-        f"{pairs}{status.measure.name} {status.violation:.1e} > {status.tol:.0e},"
+        f"{pairs}{status.measure.name} {status.violation:.1e} {sign} {status.tol:.0e},"
         f" {status.iterations} {status.measure.steps}, objective {status.objective:.6g},"
         f" {status.active} active{rows}"
     )
@@ -42,7 +45,9 @@ def summary(status: Status) -> str:
 def _bar(name: str) -> Iterator[Observer]:
     from tqdm.auto import tqdm
 
-    with tqdm(total=100, desc=name, bar_format=BAR_FORMAT, dynamic_ncols=True) as bar:
+    notebook = any(ancestor.__module__ == "tqdm.notebook" for ancestor in tqdm.__mro__)
+    bar_format = NOTEBOOK_FORMAT if notebook else BAR_FORMAT
+    with tqdm(total=100, desc=name, bar_format=bar_format, dynamic_ncols=True) as bar:
         shown_at = -INTERVAL
 
         def show(status: Status) -> None:
