@@ -100,6 +100,8 @@ def sample_weights(sample_weight: Any, count: int) -> Array:
 
 def class_weights(class_weight: Any, classes: Any, labels: Any) -> Array:
     """One positive factor on C per class."""
+    if class_weight is None:
+        return np.ones(len(classes))
     weights: Array = compute_class_weight(class_weight, classes=classes, y=labels)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(
