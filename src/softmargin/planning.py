@@ -12,8 +12,9 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from softmargin.kernels import Function, FunctionOfProducts, Kernel
 from softmargin.working_sets import BY_NAME, Block, SecondOrder, WorkingSet
 
-SMALL = 2000
-"""Up to so many examples a problem is small: all of its kernel matrix is computed at once."""
+SMALL = 512
+"""Up to so many examples a problem is small: all of its kernel matrix is computed at once. For more,
+touching so much fresh memory takes longer than the rounds of blocks."""
 
 LARGE = 20_000
 """From so many examples on, larger blocks save more rounds than their own problems cost."""
