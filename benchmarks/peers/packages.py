@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from works import TOLERANCE, Work
 
 from softmargin.working_sets import Block
@@ -40,7 +41,9 @@ class Estimators:
     @staticmethod
     def coefficients(machine: Any) -> Coefficients:
         counts = getattr(machine, "n_support_", [len(machine.support_)])
-        return Coefficients(machine.dual_coef_, machine.support_, counts)
+        values = machine.dual_coef_
+        values = values.toarray() if sp.issparse(values) else values
+        return Coefficients(values, machine.support_, counts)
 
 
 SVM_TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3}
