@@ -99,6 +99,7 @@ INTELEX = "intelex"
 """scikit-learn-intelex, by the short name that tells it from scikit-learn."""
 PACKAGES: dict[str, Package] = {
     "softmargin": Estimators("softmargin", {}),
+    "softmargin float32": Estimators("softmargin", {}, np.float32),
     "scikit-learn": Estimators("sklearn.svm", {}),
     "scikit-learn 2000 MB": Estimators("sklearn.svm", {"cache_size": 2000}),
     f"{INTELEX} float64": Estimators("sklearnex.svm", {}),

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from softmargin import multiclass
 from softmargin.checkpoint import Checkpoint
@@ -140,20 +139,23 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """
         values = self._pair_values(X)
         if self.decision_function_shape == "ovr" and len(self.classes_) > 2:
-            return np.asarray(_ovr_decision_function(values < 0, -values, len(self.classes_)))
+            return self._class_values(values)
         return values
+
+    def _class_values(self, pair_values: Array) -> Array:
+        return np.asarray(_ovr_decision_function(pair_values < 0, -pair_values, len(self.classes_)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the samples in X."""
-        check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        values = self._pair_values(X)
         if len(self.classes_) == 2:
-            code = (self._pair_values(X) >= 0).astype(np.intp)
+            code = (values >= 0).astype(np.intp)
         elif self.break_ties:
-            code = self.decision_function(X).argmax(axis=1)
+            code = self._class_values(values).argmax(axis=1)
         else:
-            code = multiclass.vote(self._pair_values(X), len(self.classes_))
+            code = multiclass.vote(values, len(self.classes_))
         predicted: NDArray[Any] = self.classes_[code]
         return predicted
 

@@ -170,7 +170,14 @@ template <class Value>
 std::vector<double> means(const Value* data, Index count, Index features,
                           std::ptrdiff_t row_stride) {
   std::vector<double> sums(features, 0.0);
-  for (Index row = 0; row < count; ++row)
+  Index row = 0;
+  for (; row + 4 <= count; row += 4) {  // fewer passes over the sums
+    const Value* a = data + row * row_stride;
+    const Value *b = a + row_stride, *c = b + row_stride, *d = c + row_stride;
+    for (Index f = 0; f < features; ++f)
+      sums[f] += (double{a[f]} + double{b[f]}) + (double{c[f]} + double{d[f]});
+  }
+  for (; row < count; ++row)
     for (Index f = 0; f < features; ++f) sums[f] += data[row * row_stride + f];
   for (double& sum : sums) sum /= count;
   return sums;
