@@ -1,13 +1,18 @@
 """Does a fit that is killed again and again get to its end, and lose no more than it may?
 
-    python benchmarks/kills.py [--times 20]
+    python benchmarks/kills.py [--times 20] [--machines SVC LinearSVC]
 
-A child process fits with a checkpoint every 0.1 s and is killed (SIGKILL) at random moments, then
-started again until it ends.  Prints, for each kill, the iterations that the child had reported and
-those that its successor went on from; and the final objective beside that of a fit never killed.
+A child process fits with a checkpoint every 0.1 s, is killed (SIGKILL) at random moments and
+started again; after so many kills it may come to its end.  What a checkpoint holds is read from the
+file itself.  Prints a table in Markdown: how many kills left a checkpoint, the iterations (of
+LinearSVC: passes) of a fit never killed, of the one killed, and those lost, that is done after the
+last checkpoint before a kill; and by how much of itself the final objective differs.  Fails where a
+child started before its checkpoint, a checkpoint is older than it may be, or the objectives differ
+by more than the gaps.
 """
 
 import argparse
+import json
 import random
 import signal
 import subprocess
@@ -18,36 +23,52 @@ from pathlib import Path
 
 import numpy as np
 
-from softmargin import SVC
-from softmargin.checkpoint import Checkpoint
+import softmargin
+from softmargin.checkpoint import DIGEST, MAGIC, Checkpoint
 
-PARAMETERS = {"C": 1000.0, "gamma": 0.1, "tol": 1e-4}
+MACHINES = {
+    "SVC": {"C": 1000.0, "gamma": 0.1, "tol": 1e-4},
+    "NuSVC": {"nu": 0.1, "gamma": 0.05, "tol": 1e-6},
+    "SVR": {"C": 1000.0, "gamma": 0.1, "epsilon": 0.1, "tol": 1e-2},
+    "NuSVR": {"C": 100.0, "nu": 0.3, "gamma": 0.1, "tol": 1e-4},
+    "OneClassSVM": {
+        "nu": 0.3,
+        "gamma": 0.8,
+        "tol": 1e-9,
+        "cache_size": 1,
+        "working_set": "second-order",
+    },
+    "LinearSVC": {"C": 1.0, "tol": 1e-6, "max_iter": 10**6, "random_state": 0},
+}
+EXAMPLES = {"SVC": 8000, "NuSVC": 6000, "OneClassSVM": 10000, "LinearSVC": 20000}
 EVERY = 0.1
-REPORT = 0.02
 
 
-def make_data():
+def make_data(name):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 10))
-    return X, np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=len(X)) > 0
+    X = rng.normal(size=(EXAMPLES.get(name, 4000), 10))
+    z = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=len(X))
+    if name == "LinearSVC":
+        return X, np.digitize(z, [-0.6, -0.2, 0.2, 0.6])
+    return X, z > 0 if name in ("SVC", "NuSVC") else None if name == "OneClassSVM" else z
 
 
-def child(path):
+def child(name, path):
     """Fits, and says how far it is."""
-    X, y = make_data()
+    X, y = make_data(name)
 
     def tell(status):
-        print(time.time(), status.iterations, status.objective, flush=True)
+        print(time.time(), status.iterations, flush=True)
 
-    machine = SVC(**PARAMETERS, checkpoint=Checkpoint(path, every=EVERY), callbacks=[tell])
-    machine.fit(X, y)
+    watched = {"checkpoint": Checkpoint(path, every=EVERY), "callbacks": [tell]}
+    machine = getattr(softmargin, name)(**MACHINES[name], **watched).fit(X, y)
     print("end", machine.solution_.iterations, machine.solution_.dual_objective, flush=True)
 
 
-def run(path, patience):
+def run(name, path, patience):
     """The child's lines, as lists of words, until its end or its death after `patience` seconds
     of fitting."""
-    command = [sys.executable, __file__, "--child", str(path)]
+    command = [sys.executable, __file__, "--child", name, str(path)]
     lines, deadline = [], None
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -59,49 +80,70 @@ def run(path, patience):
     return lines
 
 
+def saved_iterations(path):
+    """What the checkpoint says that has been done; 0 without one."""
+    if not path.exists():
+        return 0
+    header = json.loads(path.read_bytes()[len(MAGIC) + DIGEST :].partition(b"\n")[0])
+    return header["points"]["0"]["effort"]["iterations"]
+
+
+def kill_again_and_again(name, path, times):
+    """The kills that left a checkpoint, the iterations lost, and what is wrong."""
+    kept, lost, faults = 0, 0, []
+    for kill in range(1, times + 1):
+        start = saved_iterations(path)
+        lines = run(name, path, patience=random.uniform(0.02, 0.4))
+        if lines[-1][0] == "end":
+            faults.append(f"{name}: it ended before kill {kill}")
+            break
+        reports = [(float(at), int(iterations)) for at, iterations in lines]
+        saved = saved_iterations(path)
+        kept, lost = kept + path.exists(), lost + reports[-1][1] - max(saved, start)
+        # A slice and the writing may come between.
+        due = [done for at, done in reports if at < reports[-1][0] - EVERY - 0.1]
+        if reports[0][1] < start or saved < start:
+            faults.append(f"{name}: kill {kill}: {start} were saved, but it started before")
+        if due and saved < due[-1]:
+            faults.append(f"{name}: kill {kill}: {saved} were saved, but {due[-1]} were due")
+    return kept, lost, faults
+
+
+def measure(name, times):
+    """Prints a row; returns what is wrong."""
+    whole = getattr(softmargin, name)(**MACHINES[name]).fit(*make_data(name)).solution_
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint"
+        kept, lost, faults = kill_again_and_again(name, path, times)
+        _, iterations, objective = run(name, path, patience=1e9)[-1]
+    difference = abs(float(objective) - whole.dual_objective)
+    print(
+        f"| {name} | {times} | {kept} | {whole.iterations} | {iterations} | {lost}"
+        f" | {difference / abs(whole.dual_objective):.1e} | {whole.relative_gap:.1e} |",
+        flush=True,
+    )
+    if difference > 2 * whole.duality_gap:
+        faults.append(f"{name}: the objectives differ by {difference:.3g}, more than the gaps")
+    return faults
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--times", type=int, default=20, help="kills (default: 20)")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--machines", nargs="+", default=list(MACHINES), choices=MACHINES)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        return child(args.child)
+        return child(*args.child)
     random.seed(0)
-    X, y = make_data()
-    whole = SVC(**PARAMETERS).fit(X, y).solution_
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "checkpoint"
-        faults = kill_again_and_again(path, args.times)
-        last = run(path, patience=1e9)[-1]
-    difference = abs(float(last[2]) - whole.dual_objective)
-    print(f"never killed: {whole.iterations} iterations, objective {whole.dual_objective:.9g}")
-    print(f"killed:       {last[1]} iterations, objective {float(last[2]):.9g}")
-    if difference > 2 * whole.duality_gap:
-        faults.append(f"the objectives differ by {difference:.3g}, more than the gaps")
+    columns = ["machine", "kills", "checkpoints", "iterations", "killed", "lost", "off by", "gap"]
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|", flush=True)
+    faults = [fault for name in args.machines for fault in measure(name, args.times)]
     if faults:
         raise SystemExit("\n".join(faults))
     return None
-
-
-def kill_again_and_again(path, times):
-    """Prints a line per kill; returns what is wrong."""
-    faults, before = [], []
-    for kill in range(times):
-        lines = run(path, patience=random.uniform(0.02, 0.4))
-        if lines[-1][0] == "end":
-            print(f"it ended before kill {kill + 1}")
-            break
-        resumed = int(lines[0][1])
-        if before:
-            died = float(before[-1][0])
-            safe = [int(words[1]) for words in before if float(words[0]) < died - EVERY - 0.1]
-            print(f"killed at {before[-1][1]} iterations, went on to {resumed} at the first look")
-            if safe and resumed < safe[-1]:
-                faults.append(f"kill {kill}: went on from {resumed}, but {safe[-1]} were safe")
-        before = lines
-    return faults
 
 
 if __name__ == "__main__":

@@ -175,6 +175,9 @@ CHANGES = {
 }
 
 
+SHARED = pytest.mark.thread_unsafe(reason="a fixture, and so its file, is one for all threads")
+
+
 @pytest.fixture
 def unfinished(tmp_path):
     """A fit that was stopped: its machine, data, and the header and numbers of its checkpoint."""
@@ -193,6 +196,7 @@ def refuse(machine, X, y, header, numbers):
         machine.fit(X, y)
 
 
+@SHARED
 @pytest.mark.parametrize("change", CHANGES)
 def test_refuses_a_crafted_header(unfinished, change):
     machine, X, y, header, numbers = unfinished
@@ -206,6 +210,7 @@ def test_refuses_a_crafted_header(unfinished, change):
     refuse(machine, X, y, header, numbers)
 
 
+@SHARED
 def test_refuses_crafted_numbers(unfinished):
     *fit, header, numbers = unfinished
     values = np.frombuffer(numbers)

@@ -24,6 +24,7 @@ CLASSIFIERS, REGRESSORS = ["SVC", "NuSVC"], ["SVR", "NuSVR"]
 MACHINES = [*CLASSIFIERS, *REGRESSORS, "OneClassSVM"]
 
 
+@pytest.mark.thread_unsafe(reason="a process of its own, which takes long")
 def test_check_estimator():
     """In a process of its own, where SciPy's array API is on."""
     command = [sys.executable, "-m", "tests.check_estimators"]

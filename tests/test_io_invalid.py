@@ -38,6 +38,7 @@ def test_every_message_has_its_file():
     assert len(MESSAGES) == len(FILES)
 
 
+@pytest.mark.thread_unsafe(reason="tracemalloc sees all threads")
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_the_message_says_where_and_what(path):
     read_libsvm(FOLDER.parent / "valid.txt")  # whatever is loaded late, is now

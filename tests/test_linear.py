@@ -22,6 +22,7 @@ TIGHT = {"tol": 1e-12, "max_iter": 100_000, "random_state": 0}
 
 # The checks compare decision values to 1e-7, so the fits go as far as rounding allows, and say so;
 # and some are on data of large scale, where the descent is slow.
+@pytest.mark.thread_unsafe(reason="some of the checks count warnings, which all threads share")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [LinearSVC(machine, tol=1e-15, max_iter=20_000) for machine in MACHINES]

@@ -203,6 +203,14 @@ def test_with_room_for_all_each_row_is_computed_once():
     assert solution.kernel_evaluations == 60 * solution.kernel_rows
 
 
+@pytest.mark.parametrize("rule", ["second-order", "block"])
+def test_the_start_takes_each_row_once(rule):
+    """Whether its variables rest on their bounds, as most of these, or are free, as one is."""
+    with pytest.warns(ConvergenceWarning):
+        machine = OneClassSVM(nu=0.51, working_set=rule, max_iter=0).fit(X)
+    assert machine.solution_.kernel_rows == len(machine.support_) == 31
+
+
 def peak_growth(code: str) -> float:
     """Megabytes by which the peak memory of a fresh process grew over the last line of `code`."""
     *setup, last = textwrap.dedent(code).strip().splitlines()

@@ -112,6 +112,7 @@ def resident_bytes():
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads Linux's /proc")
+@pytest.mark.thread_unsafe(reason="measures the memory of the whole process")
 def test_no_memory_is_lost():
     """`python -m tests.test_trust` does the same with 10,000 fits."""
     assert growth(600, warm_up=200) < 1_000_000

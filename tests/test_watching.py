@@ -48,6 +48,9 @@ def target(name, z):
     return {**classes, "OneClassSVM": None}.get(name, z)
 
 
+SHARED = pytest.mark.thread_unsafe(reason="a fixture, and so its machine, is one for all threads")
+
+
 @pytest.fixture(params=MACHINES)
 def case(request):
     from sklearn.base import clone
@@ -140,6 +143,7 @@ def test_a_callback_that_fails_leaves_the_machine_as_it_was():
     assert machine.solution_ is before["solution_"]
 
 
+@SHARED
 def test_callbacks_change_no_bit(case):
     machine, X, y = case
     plain = machine.fit(X, y).predict(X)
@@ -204,6 +208,7 @@ def test_history_stays_small_and_ends_with_the_last(count):
         assert len(strides) <= 1
 
 
+@SHARED
 def test_history_of_a_fit(case):
     machine, X, y = case
     history = machine.fit(X, y).history_
@@ -351,6 +356,7 @@ class Recorder:
         return self.stop_at is not None and len(self.ended) >= self.stop_at
 
 
+@SHARED
 @needs_callbacks
 def test_sklearn_callbacks_see_a_fit_of_a_hundred_steps(case):
     machine, X, y = case
@@ -444,7 +450,11 @@ def interrupted(name, path, wait, **parameters):
 posix = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a child process")
 
 
+PROCESS = pytest.mark.thread_unsafe(reason="sends signals to a process of its own, when it is due")
+
+
 @posix
+@PROCESS
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_interrupt_raises(name, tmp_path):
@@ -455,6 +465,7 @@ def test_interrupt_raises(name, tmp_path):
 
 
 @posix
+@PROCESS
 @pytest.mark.slow
 def test_interrupt_keeps_a_model_with_a_true_certificate(tmp_path):
     import pickle
@@ -473,6 +484,7 @@ def test_interrupt_keeps_a_model_with_a_true_certificate(tmp_path):
 
 
 @posix
+@pytest.mark.thread_unsafe(reason="only the main thread gets signals")
 def test_a_second_interrupt_raises():
     watch = Watch(1, 1e-3)
     before = signal.getsignal(signal.SIGINT)

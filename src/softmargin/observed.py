@@ -115,7 +115,7 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             return
         reason = solution.stop_reason
         warnings.warn(
-            f"{reason.cause.format(max_iter=self.max_iter)}  {reason.remedy}"
+            f"{reason.cause.format(max_iter=self.max_iter)} {reason.remedy}"
             f" {self._measure.remaining(solution)} (tol={self.tol:.3g}); the objective is within"
             f" {solution.duality_gap:.3g} of the optimum ({solution.relative_gap:.2g} relative).",
             ConvergenceWarning,

@@ -100,17 +100,10 @@ class Decomposition {
 
  private:
   void start() {
-    std::vector<Index> positions;
-    std::vector<double> coefficients;
-    for (Index k = 0; k < dual_.size(); ++k)
-      if (const double beta = dual_.total_beta(k); beta != 0)
-        positions.push_back(k), coefficients.push_back(beta);
-    matrix_.accumulate(positions, coefficients, 0, dual_.size(), dual_.gradient.data());
+    shrinking_ ? shrinking_->start(dual_, matrix_) : start_gradient(dual_, matrix_);
     double largest = 0;
     for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
     dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
-    // Who has been asked to stop meanwhile will not shrink any more.
-    if (shrinking_ && !matrix_.interruption().stopped()) shrinking_->start(dual_, matrix_);
     status_.objective = dual_.objective();
     started_ = true;
   }

@@ -48,6 +48,23 @@ void reorder(Dual& dual, KernelMatrix<Real>& matrix, const std::vector<Index>& o
   matrix.reorder(old_position);
 }
 
+// target[t] += sum_k weight(k) K(k, t) for t in [begin, end).
+template <class Real, class Weight>
+void accumulate(const Dual& dual, KernelMatrix<Real>& matrix, Index begin, Index end,
+                double* target, Weight weight) {
+  std::vector<Index> positions;
+  std::vector<double> coefficients;
+  for (Index k = 0; k < dual.size(); ++k)
+    if (const double w = weight(k); w != 0) positions.push_back(k), coefficients.push_back(w);
+  matrix.accumulate(positions, coefficients, begin, end, target);
+}
+
+template <class Real>
+void start_gradient(Dual& dual, KernelMatrix<Real>& matrix) {
+  accumulate(dual, matrix, 0, dual.size(), dual.gradient.data(),
+             [&](Index k) { return dual.total_beta(k); });
+}
+
 template <class Real>
 class Shrinking {
  public:
@@ -56,15 +73,17 @@ class Shrinking {
   Shrinking(bool keep_g_bar, double least_share)
       : keep_g_bar_(keep_g_bar), least_share_(least_share) {}
 
-  // The start may already rest on bounds.
-  void start(const Dual& dual, KernelMatrix<Real>& matrix) {
-    if (!keep_g_bar_) return;
+  // The gradient of the start, which may already rest on bounds: then as the sum of G-bar and the
+  // rest, so that no row is computed twice.
+  void start(Dual& dual, KernelMatrix<Real>& matrix) {
+    if (!keep_g_bar_) return start_gradient(dual, matrix);
     g_bar_.assign(dual.size(), 0.0);
-    accumulate(dual, matrix, 0, g_bar_.data(), [&](Index k) {
+    accumulate(dual, matrix, 0, dual.size(), g_bar_.data(), [&](Index k) {
       double sum = 0;
       for (const Part& part : dual.parts) sum += part.bounded(k);
       return sum;
     });
+    rebuild(dual, matrix, 0);
   }
 
   // `change` is by how much the variable's share of G-bar changed in the last step.
@@ -99,21 +118,12 @@ class Shrinking {
   // Rebuilds the gradient of the shrunk variables and takes all of them back.
   void unshrink(Dual& dual, KernelMatrix<Real>& matrix) {
     if (dual.active == dual.size()) return;
-    if (keep_g_bar_) {
-      for (Index k = dual.active; k < dual.size(); ++k) dual.gradient[k] = dual.p[k] + g_bar_[k];
-      accumulate(dual, matrix, dual.active, dual.gradient.data(), [&](Index k) {
-        double sum = 0;
-        for (const Part& part : dual.parts)
-          if (part.is_free(k)) sum += part.beta[k];
-        return sum;
-      });
-    }
+    if (keep_g_bar_) rebuild(dual, matrix, dual.active);
     for (; !stages_.empty(); stages_.pop_back()) {
       const Stage& stage = stages_.back();
-      accumulate(
-          dual, matrix, stage.begin, dual.gradient.data(),
-          [&](Index k) { return dual.total_beta(k) - stage.beta[matrix.order().example_at[k]]; },
-          stage.end);
+      accumulate(dual, matrix, stage.begin, stage.end, dual.gradient.data(), [&](Index k) {
+        return dual.total_beta(k) - stage.beta[matrix.order().example_at[k]];
+      });
     }
     dual.active = dual.size();
   }
@@ -124,15 +134,15 @@ class Shrinking {
     std::vector<double> beta;  // by example
   };
 
-  // target[t] += sum_k weight(k) K(k, t) for t in [begin, end).
-  template <class Weight>
-  static void accumulate(const Dual& dual, KernelMatrix<Real>& matrix, Index begin, double* target,
-                         Weight weight, Index end = -1) {
-    std::vector<Index> positions;
-    std::vector<double> coefficients;
-    for (Index k = 0; k < dual.size(); ++k)
-      if (const double w = weight(k); w != 0) positions.push_back(k), coefficients.push_back(w);
-    matrix.accumulate(positions, coefficients, begin, end < 0 ? dual.size() : end, target);
+  // The gradient from `begin` on: G-bar and the rows of free variables.
+  void rebuild(Dual& dual, KernelMatrix<Real>& matrix, Index begin) const {
+    for (Index k = begin; k < dual.size(); ++k) dual.gradient[k] = dual.p[k] + g_bar_[k];
+    accumulate(dual, matrix, begin, dual.size(), dual.gradient.data(), [&](Index k) {
+      double sum = 0;
+      for (const Part& part : dual.parts)
+        if (part.is_free(k)) sum += part.beta[k];
+      return sum;
+    });
   }
 
   static std::vector<double> beta_by_example(const Dual& dual, const Order& order) {

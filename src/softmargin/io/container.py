@@ -13,6 +13,7 @@ import io
 import json
 import math
 import struct
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ PADDING_FIELD = 0xD935  # the extra field that zipalign uses for the same purpos
 HEADER = "header.json"
 HEADER_LIMIT = 2**22
 KINDS = "fiubU"
+PARSER = threading.Lock()
+"""NumPy reads headers by Python's own parser, which before 3.11.8 can fail in threads."""
 # What zipfile lets through, besides its own error, for archives that are broken in odd ways.
 BROKEN = (OSError, ValueError, NotImplementedError, EOFError, struct.error, OverflowError)
 
@@ -158,7 +161,8 @@ class Container:
         try:
             if np.lib.format.read_magic(stream) != (1, 0):
                 raise ValueError("another version of the .npy format than 1.0")
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+            with PARSER:
+                shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
         except Exception as error:  # NumPy raises what its tokenizer does
             raise self._error(f"a NumPy array in {member}", str(error)) from error
         plain = dtype.kind in KINDS and dtype.names is None and dtype.subdtype is None
