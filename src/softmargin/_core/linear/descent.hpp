@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "any_descent.hpp"
 #include "block.hpp"
 #include "rows.hpp"
 #include "shuffle.hpp"
@@ -27,29 +28,6 @@
 #include "turns.hpp"
 
 namespace softmargin::linear {
-
-struct LinearStatus {
-  bool optimal = false, stuck = false;
-  double primal = 0, dual = 0, gap = 0, violation = 0;  // of the last complete check
-  double estimated_gap = 0;                             // relative, as added up during the pass
-  std::int64_t passes = 0, visits = 0, narrow_visits = 0, checks = 0, entries = 0;
-  std::int64_t active = 0;  // examples that the next pass visits
-  bool checked = false;     // whether the last complete check was of where the descent stands
-  double relative_gap() const { return primal > 0 ? gap / primal : 0; }
-};
-
-// A descent whatever its machine.
-template <class Real>
-class AnyDescent {
- public:
-  virtual ~AnyDescent() = default;
-  virtual LinearStatus run(std::int64_t max_passes, double max_seconds) = 0;
-  virtual LinearStatus finish(double max_seconds) = 0;
-  virtual void start_from(const std::int64_t* starts, const std::int32_t* cls,
-                          const double* beta) = 0;
-  virtual Weights<Real>& weights() = 0;
-  virtual const std::vector<Example>& examples() const = 0;
-};
 
 template <class Real, class Machine>
 class Descent final : public AnyDescent<Real> {
@@ -220,6 +198,15 @@ class Descent final : public AnyDescent<Real> {
     return static_cast<int>(std::clamp<std::int64_t>(status_.passes / share, 1, Rest::longest));
   }
 
+  // Classes that may come into a block in one visit. At first nearly all have a loss, and blocks
+  // would take as much room as all scores of all examples; most would be empty again a pass later.
+  std::size_t most_entering() const {
+    constexpr int first = 64, longest_growth = 25;  // to 2^31
+    if (Machine::wants_all || !Machine::coupled) return static_cast<std::size_t>(classes_);
+    return static_cast<std::size_t>(first)
+           << std::min<std::int64_t>(status_.passes, longest_growth);
+  }
+
   // Returns how many passes the example rests.
   int visit(std::int32_t i) {
     Example& x = examples_[i];
@@ -233,7 +220,7 @@ class Descent final : public AnyDescent<Real> {
     if (!narrow || !x.block.empty()) {
       step_.look(i, x, narrow);
       x.gap = step_.gap(x);
-      if (x.gap > 0) step = step_.solve(x);
+      if (x.gap > 0) step = step_.solve(x, most_entering());
     }
     gap_ += x.gap;
     status_.dual += step.gain;

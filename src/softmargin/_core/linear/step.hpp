@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "block.hpp"
@@ -46,9 +47,12 @@ class BlockStep {
   double violation(const Example& x) const { return Machine::violation(set_, x.upper); }
   double gap(const Example& x) const { return std::max(0.0, Machine::gap(set_, x.upper)); }
 
-  // Solves for the block of the example last looked at, which has a gap.
-  Step solve(Example& x) {
+  // Solves for the block of the example last looked at, which has a gap. At most so many classes
+  // come in, those with the largest errors.
+  Step solve(Example& x, std::size_t most_entering) {
     const std::size_t before = x.block.size();
+    all_seen_ = !narrow_ && set_.size - before <= most_entering;
+    if (set_.size - before > most_entering) keep_largest(before, most_entering);
     const double G = prepare(x);
     machine_.solve(set_, x.squared_norm * x.upper, G);
     Step step = take_step(x);
@@ -115,6 +119,17 @@ class BlockStep {
     return offset;
   }
 
+  // Of the candidates from `start` on, those `count` with the largest errors.
+  void keep_largest(std::size_t start, std::size_t count) {
+    std::vector<std::pair<double, std::int32_t>> largest;
+    for (std::size_t j = start; j < set_.size; ++j)
+      largest.emplace_back(-set_.error[j], set_.cls[j]);
+    const auto end = largest.begin() + static_cast<std::ptrdiff_t>(count);
+    std::nth_element(largest.begin(), end, largest.end());
+    set_.size = start;
+    std::for_each(largest.begin(), end, [&](const auto& l) { set_.add(l.second, -l.first, 0); });
+  }
+
   // Fills in v; brings in the classes without loss that may yet end above zero. Returns G.
   double prepare(const Example& x) {
     const double q = x.squared_norm, U = q * x.upper;
@@ -122,7 +137,7 @@ class BlockStep {
     if (Machine::coupled)
       for (std::size_t j = 0; j < set_.size; ++j) G += q * set_.beta[j];
     fill_v(q, G);
-    if (!narrow_ && !Machine::wants_all) {
+    if (all_seen_ && !Machine::wants_all) {
       const double room = machine_.imbalance(set_, U, G);
       if (room < 0) add_between(offset_, room, 0);
       if (room < 0) fill_v(q, G);
@@ -194,7 +209,7 @@ class BlockStep {
   Machine machine_;
   Weights<Real> weights_;
   double offset_ = 0;  // what made errors of the scores last looked at
-  bool narrow_ = false;
+  bool narrow_ = false, all_seen_ = true;
 
   Row row_;  // scratch from here on
   std::vector<Real> score_;
