@@ -105,7 +105,7 @@ def test_native_file(tmp_path, task):
     machine = softmargin.LinearSVC(random_state=0, warm_start=True).fit(X, LABELS[task])
     machine.save(tmp_path / "m")
     loaded = softmargin.load(tmp_path / "m")
-    assert vars(loaded).keys() == vars(machine).keys() - {"history_"}
+    assert vars(loaded).keys() == vars(machine).keys() - {"_history"}
     assert loaded.solution_ == machine.solution_
     np.testing.assert_array_equal(
         loaded.decision_function(POINTS), machine.decision_function(POINTS)

@@ -45,7 +45,7 @@ def test_everything_comes_back(tmp_path, machine, layout, mmap):
     loaded = softmargin.load(tmp_path / "m", mmap=mmap)
     assert type(loaded) is type(machine)
     assert loaded.get_params() == machine.get_params()
-    left_out = {"_kept", "history_"}  # for a later fit and a look back, not for predictions
+    left_out = {"_kept", "_history"}  # for a later fit and a look back, not for predictions
     assert vars(loaded).keys() - left_out == vars(machine).keys() - left_out
     assert loaded.solution_ == machine.solution_
     np.testing.assert_array_equal(loaded.predict(data), machine.predict(data))

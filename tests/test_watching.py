@@ -214,6 +214,16 @@ def test_history_of_a_fit(case):
     assert (np.diff(history["seconds"]) >= 0).all()
 
 
+def test_history_is_no_array_of_the_fit_itself(case):
+    """Its length depends on the clock; scikit-learn compares the arrays of two fits."""
+    machine, X, y = case
+    with pytest.raises(AttributeError, match="history_"):
+        _ = machine.history_
+    machine.fit(X, y)
+    assert "history_" not in vars(machine)
+    assert "history_" in dir(machine)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("machine", [SVC(C=100.0), LinearSVC("ovr", n_jobs=3, random_state=0)])
 def test_plot_of_the_convergence(machine, classes):

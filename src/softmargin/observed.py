@@ -9,6 +9,7 @@ from numbers import Real
 from os import PathLike
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -57,6 +58,7 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     warm_start: bool
     checkpoint: str | PathLike[str] | Checkpoint | None
     solution_: Solution
+    _history: History
 
     @contextmanager
     def _watched(self, X: Any, problems: int) -> Iterator[Watch]:
@@ -75,7 +77,18 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 yield watch
         if tasks:
             tasks.end()
-        self.history_ = history.array()
+        self._history = history
+
+    @property
+    def history_(self) -> NDArray[Any]:
+        """The course of the last fit.  Not an attribute of its own, because how many points it has
+        depends on the time the fit took, and fitted arrays are the same for the same data."""
+        if not hasattr(self, "_history"):
+            raise AttributeError(
+                f"This {type(self).__name__} has no history_: it was not fitted, or it was loaded"
+                " from a file, which does not keep it."
+            )
+        return self._history.array()
 
     def _recorder(
         self, X: Any, stated: Iterable[Any], variables: Sequence[Variables], **others: Any

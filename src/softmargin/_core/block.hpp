@@ -15,16 +15,26 @@
 
 namespace softmargin {
 
-// The kernel matrix of a block, as rows for rules and steps.
+// The kernel matrix of a block, as rows for rules and steps. A variable has its slot, and keeps it
+// from one block to the next: only the rows and columns of newcomers change.
 template <class Real>
 struct BlockRows {
+  std::size_t stride = 0;
   std::vector<Real> values;
   std::vector<double> diagonals;
 
-  const Real* row(Index position, Index) const {
-    return &values[static_cast<std::size_t>(position) * diagonals.size()];
+  explicit BlockRows(Index slots) : stride(slots) {}
+
+  Real* at(Index slot) { return &values[static_cast<std::size_t>(slot) * stride]; }
+  const Real* row(Index slot, Index) const {
+    return &values[static_cast<std::size_t>(slot) * stride];
   }
   const double* diagonal() const { return diagonals.data(); }
+
+  void move(Index from, Index to, Index slots) {
+    std::copy_n(at(from), slots, at(to));
+    for (Index r = 0; r < slots; ++r) at(r)[to] = at(r)[from];
+  }
 };
 
 struct BlockResult {
@@ -37,7 +47,7 @@ struct BlockResult {
 template <class Real>
 class Block {
  public:
-  explicit Block(Index size) : size_(std::max<Index>(size, 2)) {}
+  explicit Block(Index size) : size_(std::max<Index>(size, 2)), rows_(size_) {}
 
   Index size() const { return size_; }
 
@@ -66,6 +76,7 @@ class Block {
     if (rows_.diagonals.empty()) {
       std::vector<Index> all(dual.size());
       std::iota(all.begin(), all.end(), Index(0));
+      rows_.stride = all.size();
       rows_.values.resize(all.size() * all.size());
       matrix.block(all, all, rows_.values.data());
       matrix.rows_computed += dual.size();
@@ -78,54 +89,82 @@ class Block {
     return result;
   }
 
+  // The positions of the variables of a new block, by slot.
   std::vector<Index> choose(const Dual& dual, const Order& order) {
-    kept_ = worth_keeping(dual, order);
-    std::vector<Index> positions;
-    for (Index l : kept_) positions.push_back(order.position_of[last_[l]]);
+    std::vector<Index> positions = worth_keeping(dual, order);
     std::vector<char> taken(dual.active, 0);
-    for (Index position : positions) taken[position] = 1;
-    add_violators(dual, size_ - static_cast<Index>(positions.size()), taken, positions);
-    last_.clear();
-    for (Index position : positions) last_.push_back(order.example_at[position]);
+    Index room = size_;
+    for (Index position : positions)
+      if (position != nobody) taken[position] = 1, --room;
+    fresh_.clear();
+    Index slot = 0;
+    for (Index newcomer : most_violating(dual, room, taken)) {
+      while (slot < static_cast<Index>(positions.size()) && positions[slot] != nobody) ++slot;
+      if (slot == static_cast<Index>(positions.size())) positions.push_back(nobody);
+      positions[slot] = newcomer;
+      fresh_.push_back(slot);
+    }
+    remember(positions, order);
     return positions;
   }
 
   // Which of the last block stay, all but a quarter, but so that there is room for a violating pair
   // of each group: free variables before others, newer before older.
   std::vector<Index> worth_keeping(const Dual& dual, const Order& order) const {
-    const Index count = static_cast<Index>(last_.size());
+    const Index count = static_cast<Index>(members_.size());
+    std::vector<Index> positions(count, nobody), slots(count);
+    std::vector<char> free(count, 0);
+    for (Index slot = 0; slot < count; ++slot) {
+      const Index position = order.position_of[members_[slot].example];
+      free[slot] = position < dual.active && any_free(dual, position);
+    }
+    std::iota(slots.begin(), slots.end(), Index(0));
+    std::sort(slots.begin(), slots.end(), [&](Index a, Index b) {
+      return free[a] != free[b] ? free[a] > free[b] : members_[a].entered > members_[b].entered;
+    });
     Index room = count - std::max<Index>(size_ / 4, 4);
-    std::vector<char> keep(count, 0);
-    for (const bool want_free : {true, false})
-      for (Index l = count - 1; l >= 0 && room > 0; --l) {
-        const Index position = order.position_of[last_[l]];
-        if (position < dual.active && any_free(dual, position) == want_free) keep[l] = 1, --room;
-      }
-    std::vector<Index> kept;
-    for (Index l = 0; l < count; ++l)
-      if (keep[l]) kept.push_back(l);
-    return kept;
+    for (Index slot : slots) {
+      const Index position = order.position_of[members_[slot].example];
+      if (position < dual.active && room-- > 0) positions[slot] = position;
+    }
+    return positions;
   }
 
-  // The kernel matrix of the new block: between kept variables from the old one, the rest computed.
+  // Who is in which slot from now on. Where there are fewer violators than room the last slots
+  // move up: no newcomer is among them, because newcomers take the first slots that are free.
+  void remember(std::vector<Index>& positions, const Order& order) {
+    members_.resize(positions.size());
+    for (Index slot : fresh_) members_[slot] = {order.example_at[positions[slot]], ++entries_};
+    for (Index slot = 0; slot < static_cast<Index>(positions.size()); ++slot) {
+      while (!positions.empty() && positions.back() == nobody) positions.pop_back();
+      if (slot >= static_cast<Index>(positions.size()) || positions[slot] != nobody) continue;
+      const Index last = static_cast<Index>(positions.size()) - 1;
+      rows_.move(last, slot, last + 1);
+      members_[slot] = members_[last];
+      positions[slot] = positions[last];
+      positions.pop_back();
+    }
+    members_.resize(positions.size());
+  }
+
+  // The rows and columns of newcomers; those of the others are there.
   void update_rows(KernelMatrix<Real>& matrix, const std::vector<Index>& positions) {
-    const std::size_t size = positions.size(), kept = kept_.size(), fresh = size - kept;
-    const std::size_t old_size = rows_.diagonals.size();
-    std::vector<Real>& values = spare_;
-    values.resize(size * size);
-    for (std::size_t r = 0; r < kept; ++r)
-      for (std::size_t c = 0; c < kept; ++c)
-        values[r * size + c] = rows_.values[kept_[r] * old_size + kept_[c]];
-    if (fresh > 0)
-      matrix.block({positions.begin() + kept, positions.end()}, positions, &values[kept * size]);
-    constexpr std::size_t tile = 16;  // a transpose, in pieces that stay in the cache
-    for (std::size_t first = 0; first < kept; first += tile)
-      for (std::size_t c = kept; c < size; ++c)
-        for (std::size_t r = first; r < std::min(first + tile, kept); ++r)
-          values[r * size + c] = values[c * size + r];
-    std::swap(rows_.values, values);
+    rows_.values.resize(rows_.stride * rows_.stride);
     rows_.diagonals.clear();
     for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
+    const std::size_t size = positions.size(), count = fresh_.size();
+    if (count == 0) return;
+    std::vector<Index> newcomers;
+    for (Index slot : fresh_) newcomers.push_back(positions[slot]);
+    spare_.resize(count * size);
+    matrix.block(newcomers, positions, spare_.data());
+    constexpr std::size_t tile = 16;  // a transpose, in pieces that stay in the cache
+    for (std::size_t first = 0; first < size; first += tile)
+      for (std::size_t f = 0; f < count; ++f)
+        for (std::size_t r = first; r < std::min(first + tile, size); ++r)
+          rows_.at(static_cast<Index>(r))[fresh_[f]] = spare_[f * size + r];
+    for (std::size_t f = 0; f < count; ++f)
+      std::copy_n(&spare_[f * size], size, rows_.at(fresh_[f]));
   }
 
   static bool any_free(const Dual& dual, Index k) {
@@ -135,8 +174,9 @@ class Block {
 
   // Alternately the variable most worth raising and the one most worth lowering, of each group, the
   // more violating group first.
-  void add_violators(const Dual& dual, Index wanted, std::vector<char>& taken,
-                     std::vector<Index>& positions) const {
+  std::vector<Index> most_violating(const Dual& dual, Index wanted,
+                                    std::vector<char>& taken) const {
+    std::vector<Index> positions;
     std::vector<std::vector<Candidate>> queues = violators(dual, taken);
     for (std::vector<Candidate>& queue : queues) {
       // A variable may be in two queues: twice as many as wanted are enough.
@@ -158,6 +198,7 @@ class Block {
         --wanted;
       }
     }
+    return positions;
   }
 
   struct Candidate {
@@ -245,11 +286,19 @@ class Block {
     matrix.accumulate(changed, changes, 0, dual.active, dual.gradient.data(), keep);
   }
 
+  static constexpr Index nobody = -1;
+
+  struct Member {
+    Index example;
+    std::int64_t entered;  // the larger the newer
+  };
+
   const Index size_;
-  std::vector<Index> last_;  // examples of the last block, oldest first
-  std::vector<Index> kept_;  // which of them are in this block, at its beginning
+  std::vector<Member> members_;  // by slot
+  std::vector<Index> fresh_;     // slots of newcomers
+  std::int64_t entries_ = 0;
   BlockRows<Real> rows_;
-  std::vector<Real> spare_;  // memory of the kernel matrix before
+  std::vector<Real> spare_;  // rows of newcomers, before they are put in place
 };
 
 }  // namespace softmargin

@@ -106,18 +106,26 @@ class DenseExamples final : public Examples<Real> {
   template <int width>
   void pack(const Index* rows, Index size, Real* out) const {
     constexpr Index strip = 64;
+    Real converted[width * strip] = {};
     for (Index first = 0; first < size; first += width, out += width * this->features) {
       const Index count = std::min<Index>(width, size - first);
       for (Index start = 0; start < this->features; start += strip) {
-        const Index end = std::min(this->features, start + strip);
+        const Index length = std::min(this->features - start, strip);
         for (Index r = 0; r < width; ++r) {
-          const Value* x = example(rows[first + std::min(r, count - 1)]);
-          const Real scale = r < count;
-          for (Index f = start; f < end; ++f)
-            out[f * width + r] = scale * static_cast<Real>(x[f] - centre_[f]);
+          if (r < count)
+            convert(rows[first + r], start, length, converted + r * strip);
+          else
+            std::fill_n(converted + r * strip, length, Real(0));
         }
+        transpose<width>(converted, strip, length, out + start * width);
       }
     }
+  }
+
+  void convert(Index row, Index start, Index length, Real* out) const {
+    const Value* x = example(row) + start;
+    const double* centre = centre_.data() + start;
+    for (Index f = 0; f < length; ++f) out[f] = static_cast<Real>(x[f] - centre[f]);
   }
 
   Real product(Index row, const Real* b) const {

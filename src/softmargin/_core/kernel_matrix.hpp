@@ -102,9 +102,11 @@ class KernelMatrix {
                   Index begin, Index end, double* target, const std::vector<char>& keep = {}) {
     std::vector<const Real*> held_rows;
     std::vector<double> held_coefficients;
-    std::vector<Index> missing;
+    std::vector<Index> missing, examples;
+    for (Index position : positions) examples.push_back(order_->example_at[position]);
+    cache_.bring_all_into(order_, examples, threads_to_add(positions.size(), end));
     for (std::size_t r = 0; r < positions.size(); ++r) {
-      const Index example = order_->example_at[positions[r]];
+      const Index example = examples[r];
       const Real* row = cache_.peek(example, end, order_);
       if (row && !keep.empty()) {
         Index filled;
@@ -153,6 +155,10 @@ class KernelMatrix {
   // Several where so many kernel values are worth starting them.
   int threads_for(double values) const {
     return values * (source_.cost() + 8) > 4e6 ? threads_ : 1;
+  }
+
+  int threads_to_add(std::size_t rows, Index length) const {
+    return static_cast<double>(rows) * length > 4e5 ? threads_ : 1;
   }
 
   // Calls body(start, count, worker) on tiles of [begin, end).
@@ -210,8 +216,7 @@ class KernelMatrix {
   void add_rows(const std::vector<const Real*>& rows, const std::vector<double>& scales,
                 Index begin, Index end, double* target) const {
     if (rows.empty()) return;
-    const double work = static_cast<double>(rows.size()) * (end - begin);
-    parallel_ranges(end - begin, 1024, work > 4e5 ? threads_ : 1,
+    parallel_ranges(end - begin, 1024, threads_to_add(rows.size(), end - begin),
                     [&](std::int64_t from, std::int64_t to, int worker) {
                       std::vector<const Real*> shifted(rows.size());
                       for (std::int64_t start = from; start < to; start += 1024) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
@@ -84,6 +85,49 @@ Vector<Real> multiply_add(Real a, Vector<Real> b, Vector<Real> c) {
   return c;
 }
 #endif
+
+#if defined(__GNUC__) || defined(__clang__)
+// The lower or the upper halves of two vectors, lane by lane in turn.
+template <int first, class V, int... lane>
+V interleave(V a, V b, std::integer_sequence<int, lane...>) {
+  constexpr int lanes = sizeof...(lane);
+  return __builtin_shufflevector(a, b, (first + lane / 2 + (lane % 2) * lanes)...);
+}
+
+// A square of as many rows as a vector has lanes, in registers: interleaving the vectors of the
+// first half with those of the second, as often as a lane's number has bits, turns rows to columns.
+template <class Real>
+void transpose_square(const Real* rows, std::ptrdiff_t stride, Real* out, std::ptrdiff_t width) {
+  constexpr int lanes = Panel<Real>::lanes;
+  using V = Vector<Real>;
+  using Lanes = std::make_integer_sequence<int, lanes>;
+  V square[lanes], mixed[lanes];
+  for (int r = 0; r < lanes; ++r) square[r] = *reinterpret_cast<const V*>(rows + r * stride);
+  for (int bit = 1; bit < lanes; bit *= 2) {
+    for (int r = 0; r < lanes / 2; ++r) {
+      mixed[2 * r] = interleave<0>(square[r], square[r + lanes / 2], Lanes{});
+      mixed[2 * r + 1] = interleave<lanes / 2>(square[r], square[r + lanes / 2], Lanes{});
+    }
+    std::copy_n(mixed, lanes, square);
+  }
+  for (int r = 0; r < lanes; ++r) *reinterpret_cast<V*>(out + r * width) = square[r];
+}
+#endif
+
+// out[f * width + r] = rows[r * stride + f] for f < length.
+template <int width, class Real>
+void transpose(const Real* rows, Index stride, Index length, Real* out) {
+  Index f = 0;
+#if defined(__GNUC__) || defined(__clang__)
+  constexpr int lanes = Panel<Real>::lanes;
+  if constexpr (width % lanes == 0)
+    for (; f + lanes <= length; f += lanes)
+      for (int r = 0; r < width; r += lanes)
+        transpose_square(rows + r * stride + f, stride, out + f * width + r, width);
+#endif
+  for (; f < length; ++f)
+    for (int r = 0; r < width; ++r) out[f * width + r] = rows[r * stride + f];
+}
 
 // out[i * stride + j] = sum over features f of left[f][i] right[f][j], added to out if `add`.
 template <class Real>

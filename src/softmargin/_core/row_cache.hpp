@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <list>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "examples.hpp"
+#include "parallel.hpp"
 
 namespace softmargin {
 
@@ -49,6 +51,26 @@ class RowCache {
     return row.length >= length ? row.values.get() : nullptr;
   }
 
+  // Carries many rows over at once, on several threads: peek() and reserve() then find them done.
+  void bring_all_into(const std::shared_ptr<const Order>& order, const std::vector<Index>& examples,
+                      int threads) {
+    std::vector<Row*> stale;
+    std::vector<const Sources*> sources;
+    for (Index example : examples) {
+      Row& row = rows_[example];
+      if (row.length == 0 || row.order == order) continue;
+      stale.push_back(&row);
+      sources.push_back(&sources_of(row.order, order));
+      row.order = order;
+    }
+    parallel_ranges(static_cast<std::int64_t>(stale.size()), 16, threads,
+                    [&](std::int64_t begin, std::int64_t end, int) {
+                      std::vector<Real> scratch;
+                      for (std::int64_t r = begin; r < end; ++r)
+                        carry_over(*stale[r], *sources[r], scratch);
+                    });
+  }
+
   // Rows used last that are never evicted: as many as are worked on at a time.
   void keep_last(std::size_t rows) { keep_ = rows; }
 
@@ -78,27 +100,39 @@ class RowCache {
     }
   }
 
+  // Position -> where its value is in rows of another order.
+  using Sources = std::vector<Index>;
+
+  const Sources& sources_of(const std::shared_ptr<const Order>& old_order,
+                            const std::shared_ptr<const Order>& order) {
+    if (sources_for_ != order) sources_.clear();
+    sources_for_ = order;
+    const auto [entry, is_new] = sources_.try_emplace(old_order);
+    if (is_new)
+      for (Index example : order->example_at)
+        entry->second.push_back(old_order->position_of[example]);
+    return entry->second;
+  }
+
   void bring_into(const std::shared_ptr<const Order>& order, Row& row) {
-    if (row.length > 0 && row.order != order) carry_over(row, *order);
+    if (row.length > 0 && row.order != order)
+      carry_over(row, sources_of(row.order, order), scratch_);
     row.order = order;
   }
 
   // Shrinking keeps the order among the variables that stay, so what a row has of them is a prefix.
-  void carry_over(Row& row, const Order& order) {
-    scratch_.resize(row.length);
-    const Index* old_position = row.order->position_of.data();
+  static void carry_over(Row& row, const Sources& sources, std::vector<Real>& scratch) {
+    scratch.resize(row.length);
     Index k = 0;
-    for (; k < row.length; ++k) {
-      const Index from = old_position[order.example_at[k]];
-      if (from >= row.length) break;
-      scratch_[k] = row.values[from];
-    }
-    std::copy_n(scratch_.data(), k, row.values.get());
+    for (; k < row.length && sources[k] < row.length; ++k) scratch[k] = row.values[sources[k]];
+    std::copy_n(scratch.data(), k, row.values.get());
     row.length = k;
   }
 
   std::vector<Row> rows_;
   std::list<Index> recency_;
+  std::map<std::shared_ptr<const Order>, Sources> sources_;  // of all orders that rows are in
+  std::shared_ptr<const Order> sources_for_;
   std::vector<Real> scratch_;
   std::size_t budget_, used_ = 0, keep_ = 4;
 };

@@ -35,7 +35,7 @@ SUFFIX = ".softmargin"
 SCALARS = (bool, int, float, str, type(None))
 
 
-NOT_SAVED = ("_kept", "history_", "_skl_callbacks")
+NOT_SAVED = ("_kept", "_history", "_skl_callbacks")
 """What a fit leaves for a look back, and who watched it.  What the next fit may go on from is saved
 where ``warm_start=True`` says that there will be one."""
 
