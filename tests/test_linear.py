@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import softmargin.descent
 import softmargin.linear
 from softmargin import LinearSVC, StopReason, _core
 from tests import naive_linear
@@ -369,7 +370,8 @@ def test_threads_share_out_the_classes(precision):
     )
     assert three.solution_.relative_gap <= 1e-8
     assert three.fit(X, y).n_iter_ == 0
-    assert three.set_params(n_jobs=2).fit(X, y).n_iter_ == 0
+    # The parts' gaps add up, so the whole is solved as well; other parts need not be.
+    assert three.set_params(n_jobs=None).fit(X, y).n_iter_ == 0
 
 
 def test_threads_are_refused_where_they_have_nothing_to_do():
@@ -507,6 +509,44 @@ def test_more_classes_than_sixteen_bits_count():
     assert machine.solution_.converged
     assert machine.coef_.shape == (70_000, 3)
     assert machine.predict(np.eye(3)).tolist() == [0, 1, 2]
+
+
+def test_rows_that_share_no_feature():
+    # Each class, with its one example given twice, is a problem of its own: the k - 1 variables of
+    # both together end at 1/k, and add (k - 1) / (2 k) to the objective. They come in little by
+    # little, 64 at first.
+    k = 300
+    X, y = np.tile(np.eye(k), (2, 1)), np.tile(np.arange(k), 2)
+    for machine in ("weston_watkins", "crammer_singer"):
+        found = LinearSVC(machine, fit_intercept=False, tol=1e-10, random_state=0).fit(X, y)
+        assert found.solution_.converged
+        assert found.solution_.dual_objective == pytest.approx((k - 1) / 2, rel=1e-10)
+        away = np.linalg.norm(found.coef_ - (np.eye(k) - 1 / k))
+        assert away <= np.sqrt(2 * found.solution_.duality_gap) + 1e-12
+
+
+def test_many_classes_by_either_sub_problem():
+    # `sorted` takes all classes into a block at once.
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 6)), rng.integers(200, size=400)
+    y[:200] = np.arange(200)
+    rows = _core.linear.Rows.dense(X, 0.0)
+    primal_values = []
+    for method in ("newton", "sorted"):
+        options = (200, "weston_watkins", method, 1e-8, True, 0)
+        solver = _core.linear.SolverFloat64(rows, y.astype(np.int32), np.full(400, 0.01), *options)
+        status = solver.run(100_000, 1e9)
+        assert status.optimal
+        primal_values.append(status.primal)
+    assert primal_values[0] == pytest.approx(primal_values[1], rel=1e-8)
+
+
+def test_dual_variables_that_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(softmargin.descent, "MANY_VARIABLES_BYTES", 0)
+    monkeypatch.setattr(softmargin.descent, "available_bytes", lambda: 10)
+    X, y = small()
+    with pytest.raises(MemoryError, match=r"60 examples and 5 classes.*Fit fewer"):
+        LinearSVC(tol=1e-12, max_iter=10**6).fit(X, y)
 
 
 def test_the_core_checks_what_it_is_given():

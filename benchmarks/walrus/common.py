@@ -72,16 +72,18 @@ def timed_fit(data: DataSet, precision: str = "auto", **options: Any) -> Fit:
     """A fit as LinearSVC makes it: float32 first if W is large, ended and certified in float64."""
     start = time.process_time()
     large = 8 * data.X.shape[1] * data.classes > NEAR_CACHE_BYTES
-    stages = []
+    statuses, dual = [], None
     if precision == "float32" or (precision == "auto" and large):
-        stages.append(solver(data, precision="Float32", **options))
-        stages[0].run(100_000, 1e9)
+        first = solver(data, precision="Float32", **options)
+        statuses.append(first.run(100_000, 1e9))
+        dual = first.dual_variables()
+        del first  # its weights
     last = solver(data, **options)
-    if stages:
-        last.start_from(*stages[0].dual_variables())
+    if dual:
+        last.start_from(*dual)
     status = last.run(100_000, 1e9)
     seconds = time.process_time() - start
-    statuses = [stage.run(0, 0.0) for stage in stages] + [status]
+    statuses.append(status)
     counts = ("passes", "visits", "narrow_visits", "checks")
     return Fit(seconds, status, last, *(sum(getattr(s, c) for s in statuses) for c in counts))
 

@@ -19,12 +19,16 @@ from numpy.typing import NDArray
 
 from softmargin import _core
 from softmargin.checkpoint import Recorder, Take
+from softmargin.memory import available_bytes
 from softmargin.solution import Solution, StopReason
 from softmargin.training import LONGEST_SLICE, Effort, Point, in_slices, run_all
 from softmargin.watching import Watch
 
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
 NEAR_CACHE_BYTES = 2**20  # weights that fit are read no faster in float32
+
+BYTES_PER_VARIABLE = 16
+MANY_VARIABLES_BYTES = 2**28  # below, there is no need to look how much memory is left
 
 Array = NDArray[np.float64]
 Dual = tuple[NDArray[np.int64], NDArray[np.int32], Array]
@@ -197,6 +201,7 @@ class _Run:
             return solver.run(limit - status.passes, seconds)
 
         def look(status: Any) -> StopReason | None:
+            _check_room_for_variables(status.entries, self.problem)
             if self.settings.recorder:
                 self.settings.recorder.note(self.number, lambda: point(status))
             return self._look(status, before)
@@ -232,6 +237,20 @@ class _Run:
             active=status.active,
             kernel_rows=0,
             cache_hits=0,
+        )
+
+
+def _check_room_for_variables(count: int, problem: Problem) -> None:
+    """Nobody knows beforehand how many variables will not be zero: up to examples x classes."""
+    taken = BYTES_PER_VARIABLE * count
+    if taken <= MANY_VARIABLES_BYTES:
+        return
+    free = available_bytes()
+    if free < taken / 8:
+        raise MemoryError(
+            f"The dual variables of {len(problem.upper)} examples and {problem.columns} classes"
+            f" take {taken / 1e9:.3g} GB so far, and {free / 1e9:.3g} GB are free. Fit fewer"
+            " examples or classes, or give the process more memory."
         )
 
 

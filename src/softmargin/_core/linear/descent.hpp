@@ -16,38 +16,28 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
+#include "any_descent.hpp"
 #include "block.hpp"
 #include "rows.hpp"
 #include "shuffle.hpp"
 #include "step.hpp"
+#include "turns.hpp"
 
 namespace softmargin::linear {
 
-struct LinearStatus {
-  bool optimal = false, stuck = false;
-  double primal = 0, dual = 0, gap = 0, violation = 0;  // of the last complete check
-  double estimated_gap = 0;                             // relative, as added up during the pass
-  std::int64_t passes = 0, visits = 0, narrow_visits = 0, checks = 0, entries = 0;
-  std::int64_t active = 0;  // examples that the next pass visits
-  bool checked = false;     // whether the last complete check was of where the descent stands
-  double relative_gap() const { return primal > 0 ? gap / primal : 0; }
-};
-
-template <class Real>
-class Descent {
+template <class Real, class Machine>
+class Descent final : public AnyDescent<Real> {
  public:
   // labels: -1 for a class that has no weights of its own (two classes, one-vs-rest).
   Descent(const RowReader& rows, const std::int32_t* labels, const double* upper,
-          std::int32_t classes, std::unique_ptr<Subproblem> subproblem, double tolerance,
-          bool shrinking, std::uint64_t seed)
+          std::int32_t classes, double tolerance, bool shrinking, std::uint64_t seed)
       : rows_(rows),
-        step_(rows, classes, std::move(subproblem)),
+        step_(rows, classes),
+        classes_(classes),
         tolerance_(tolerance),
         shrinking_(shrinking),
         random_(seed),
@@ -68,15 +58,15 @@ class Descent {
       if (x.squared_norm > 0)
         order_.push_back(i);
       else
-        constant_ += x.upper * step_.subproblem().constant_loss(classes);
+        constant_ += x.upper * Machine::constant_loss(classes);
     }
     status_.dual = constant_;
-    position_ = order_.size();
+    for (const std::int32_t i : order_) turns_.add(i);
     const double visit = std::max(entries * classes / std::max(rows.count, 1), 1.0);
     visits_per_look_ = static_cast<int>(std::clamp(1e6 / visit, 1.0, 32.0));
   }
 
-  LinearStatus run(std::int64_t max_passes, double max_seconds) {
+  LinearStatus run(std::int64_t max_passes, double max_seconds) override {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
     const auto out_of_time = [&] { return Clock::now() >= end; };
@@ -85,7 +75,7 @@ class Descent {
         if (advance_check(out_of_time)) conclude();
       } else {
         if (status_.passes >= last) break;
-        if (position_ == order_.size()) begin_pass();
+        if (!turns_.passing()) begin_pass();
         if (advance_pass(out_of_time)) end_pass();
       }
       if (out_of_time()) break;
@@ -95,7 +85,7 @@ class Descent {
 
   // A complete check of where the descent stands now, if the last one is out of date. Continues
   // where it stopped; the status tells whether it is complete.
-  LinearStatus finish(double max_seconds) {
+  LinearStatus finish(double max_seconds) override {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     const auto out_of_time = [&] {
@@ -109,7 +99,8 @@ class Descent {
   }
 
   // Starts from these variables, block by block; W follows from them.
-  void start_from(const std::int64_t* starts, const std::int32_t* cls, const double* beta) {
+  void start_from(const std::int64_t* starts, const std::int32_t* cls,
+                  const double* beta) override {
     double total = 0;
     for (const std::int32_t i : order_) {
       Example& x = examples_[i];
@@ -125,16 +116,16 @@ class Descent {
     begin_check();
   }
 
-  Weights<Real>& weights() { return step_.weights(); }
-  const std::vector<Example>& examples() const { return examples_; }
+  Weights<Real>& weights() override { return step_.weights(); }
+  const std::vector<Example>& examples() const override { return examples_; }
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   LinearStatus status() {
-    status_.entries = status_.active = 0;
+    status_.entries = 0;
     for (const Example& x : examples_) status_.entries += static_cast<std::int64_t>(x.block.size());
-    for (const std::int32_t i : order_) status_.active += !examples_[i].rest.will_rest();
+    status_.active = static_cast<std::int64_t>(order_.size() - turns_.resting());
     status_.checked = checked_;
     return status_;
   }
@@ -142,39 +133,39 @@ class Descent {
   // --- a pass -------------------------------------------------------------------------------
 
   void begin_pass() {
-    shuffle(order_, random_);
-    position_ = 0;
-    shortcuts_ = 0;
+    turns_.begin_pass(random_);
+    shortcuts_ = static_cast<std::int64_t>(turns_.resting());
     movement_ = 0;
     checked_ = false;
   }
 
   template <class OutOfTime>
   bool advance_pass(OutOfTime out_of_time) {
-    while (position_ < order_.size()) {
-      for (int n = 0; n < visits_per_look_ && position_ < order_.size(); ++n) {
-        expect(position_);
-        visit(order_[position_++]);
+    while (turns_.more()) {
+      for (int n = 0; n < visits_per_look_ && turns_.more(); ++n) {
+        expect();
+        const std::int32_t i = turns_.next();
+        turns_.again(i, visit(i));
       }
-      if (position_ < order_.size() && out_of_time()) return false;
+      if (turns_.more() && out_of_time()) return false;
     }
     return true;
   }
 
   // The order is random, so the memory of the next visits is asked for ahead of time.
-  void expect(std::size_t position) const {
-    if (position + 8 < order_.size()) prefetch(&examples_[order_[position + 8]]);
-    if (position + 3 >= order_.size()) return;
-    const std::int32_t i = order_[position + 3];
-    if (examples_[i].rest.will_rest()) return;
-    prefetch(examples_[i].block.data());
-    rows_.expect(i);
+  void expect() const {
+    if (const std::int32_t i = turns_.ahead(8); i >= 0) prefetch(&examples_[i]);
+    if (const std::int32_t i = turns_.ahead(3); i >= 0) {
+      prefetch(examples_[i].block.data());
+      rows_.expect(i);
+    }
   }
 
   void end_pass() {
     ++status_.passes;
-    double gap = 0;
-    for (const std::int32_t i : order_) gap += examples_[i].gap;
+    turns_.end_pass();
+    if (status_.passes % 64 == 0) add_up_gap();  // against rounding
+    const double gap = gap_;
     status_.estimated_gap = gap > 0 ? gap / (status_.dual + gap) : 0;
     negligible_ = 0.2 * gap / static_cast<double>(order_.size());
     if (std::is_same_v<Real, float> && !improving()) {
@@ -184,7 +175,7 @@ class Descent {
     if (status_.estimated_gap <= tolerance_ * trigger_ || (exhausted() && shortcuts_ == 0))
       begin_check();
     else if (exhausted())
-      for (const std::int32_t i : order_) examples_[i].rest = {};
+      turns_.wake([&](std::int32_t i) { return wake(i); });
   }
 
   // Weights in float32 cannot follow small steps: the gap then stays where it is.
@@ -207,29 +198,47 @@ class Descent {
     return static_cast<int>(std::clamp<std::int64_t>(status_.passes / share, 1, Rest::longest));
   }
 
-  void visit(std::int32_t i) {
+  // Classes that may come into a block in one visit. At first nearly all have a loss, and blocks
+  // would take as much room as all scores of all examples; most would be empty again a pass later.
+  std::size_t most_entering() const {
+    constexpr int first = 64, longest_growth = 25;  // to 2^31
+    if (Machine::wants_all || !Machine::coupled) return static_cast<std::size_t>(classes_);
+    return static_cast<std::size_t>(first)
+           << std::min<std::int64_t>(status_.passes, longest_growth);
+  }
+
+  // Returns how many passes the example rests.
+  int visit(std::int32_t i) {
     Example& x = examples_[i];
-    if (x.rest.resting()) {
-      ++shortcuts_;
-      return;
-    }
     const bool narrow = x.rest.narrow();
     ++status_.visits;
     status_.narrow_visits += narrow;
     shortcuts_ += narrow;
-    Step step;
+    gap_ -= x.gap;
     x.gap = 0;
+    Step step;
     if (!narrow || !x.block.empty()) {
       step_.look(i, x, narrow);
       x.gap = step_.gap(x);
-      step = step_.solve(x);
+      if (x.gap > 0) step = step_.solve(x, most_entering());
     }
+    gap_ += x.gap;
     status_.dual += step.gain;
     movement_ += step.movement;
+    if (!shrinking_) return 0;
     // Single entries of W cost more than those of a contiguous row.
-    const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(weights().classes());
-    if (shrinking_)
-      x.rest.visited(step.changed && x.gap > negligible_, step.entered, few, longest_rest());
+    const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(classes_);
+    return x.rest.visited(step.changed && x.gap > negligible_, step.entered, few, longest_rest());
+  }
+
+  void add_up_gap() {
+    gap_ = 0;
+    for (const std::int32_t i : order_) gap_ += examples_[i].gap;
+  }
+
+  bool wake(std::int32_t i) {
+    examples_[i].rest = {};
+    return true;
   }
 
   // --- the complete check -------------------------------------------------------------------
@@ -260,8 +269,8 @@ class Descent {
     checking_ = false;
     checked_ = true;
     ++status_.checks;
-    status_.gap = 0;
-    for (const std::int32_t i : order_) status_.gap += examples_[i].gap;
+    add_up_gap();
+    status_.gap = gap_;
     status_.primal = weights().squared_norm() / 2 + losses_ + constant_;
     status_.dual = status_.primal - status_.gap;
     status_.violation = worst_;
@@ -272,21 +281,23 @@ class Descent {
     if (status_.passes > 0)  // else this was the check of a start, and there is no estimate yet
       trigger_ = found > 0 ? std::clamp(0.9 * status_.estimated_gap / found, 0.1, 1.0) : 1.0;
     const double share = tolerance_ * status_.primal / static_cast<double>(order_.size());
-    for (const std::int32_t i : order_)
-      if (examples_[i].gap > share / 2) examples_[i].rest = {};
+    turns_.wake([&](std::int32_t i) { return examples_[i].gap > share / 2 && wake(i); });
   }
 
   const RowReader& rows_;
-  BlockStep<Real> step_;
+  BlockStep<Real, Machine> step_;
+  const std::int32_t classes_;
   double tolerance_, constant_ = 0;  // constant_: what rows of zeros add to both objectives
   bool shrinking_;
   int visits_per_look_;  // at the clock
   Random random_;
   std::vector<Example> examples_;
-  std::vector<std::int32_t> order_;
-  std::size_t position_ = 0, check_position_ = 0;
+  std::vector<std::int32_t> order_;  // the examples that count
+  Turns turns_;
+  std::size_t check_position_ = 0;
   std::int64_t shortcuts_ = 0;  // rests and narrow visits in this pass
   double movement_ = 0;         // of the variables in this pass
+  double gap_ = 0;              // each example's as of its last visit
   double negligible_ = 0;       // gap of an example, beside what the last pass found on average
   bool checking_ = false, checked_ = false;
   double losses_ = 0, worst_ = 0, trigger_ = 1;

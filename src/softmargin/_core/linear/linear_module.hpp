@@ -8,11 +8,12 @@
 #include <nanobind/stl/tuple.h>
 
 #include <ctime>
+#include <memory>
 #include <string>
 #include <tuple>
 
 #include "../weston_watkins/comparison.hpp"
-#include "descent.hpp"
+#include "machines.hpp"
 
 namespace softmargin::linear {
 
@@ -105,23 +106,23 @@ class LinearSolver {
                double tolerance, bool shrinking, std::uint64_t seed)
       : count_(rows.count),
         features_(rows.features),
-        descent_(rows, one_each(rows, labels), one_each(rows, upper), classes,
-                 make_subproblem(machine, method), tolerance, shrinking, seed) {}
+        descent_(make_descent<Real>(machine, method, rows, one_each(rows, labels),
+                                    one_each(rows, upper), classes, tolerance, shrinking, seed)) {}
 
-  LinearStatus run(std::int64_t passes, double seconds) { return descent_.run(passes, seconds); }
-  LinearStatus finish(double seconds) { return descent_.finish(seconds); }
+  LinearStatus run(std::int64_t passes, double seconds) { return descent_->run(passes, seconds); }
+  LinearStatus finish(double seconds) { return descent_->finish(seconds); }
 
   void start_from(Array<std::int64_t> starts, Array<std::int32_t> cls, Array<double> beta) {
     if (starts.size() != static_cast<std::size_t>(count_) + 1 || cls.size() != beta.size() ||
         starts.data()[count_] != static_cast<std::int64_t>(beta.size()))
       throw std::invalid_argument("the dual variables do not fit the examples");
-    descent_.start_from(starts.data(), cls.data(), beta.data());
+    descent_->start_from(starts.data(), cls.data(), beta.data());
   }
 
   // W, features x classes; the solver gives it up and is of no use afterwards.
   auto take_weights() {
-    const auto classes = static_cast<std::size_t>(descent_.weights().classes());
-    return own(std::move(descent_.weights().values()),
+    const auto classes = static_cast<std::size_t>(descent_->weights().classes());
+    return own(std::move(descent_->weights().values()),
                {static_cast<std::size_t>(features_), classes});
   }
 
@@ -129,7 +130,7 @@ class LinearSolver {
     std::vector<std::int64_t> starts{0};
     std::vector<std::int32_t> cls;
     std::vector<double> beta;
-    for (const Example& example : descent_.examples()) {
+    for (const Example& example : descent_->examples()) {
       for (const Entry& entry : example.block) {
         cls.push_back(entry.cls);
         beta.push_back(entry.beta);
@@ -143,7 +144,7 @@ class LinearSolver {
 
  private:
   std::int32_t count_, features_;
-  Descent<Real> descent_;
+  std::unique_ptr<AnyDescent<Real>> descent_;
 };
 
 template <class Value>

@@ -14,33 +14,27 @@ namespace softmargin::linear {
 
 class Rest {
  public:
-  // Whether the example sits this pass out.
-  bool resting() {
-    if (rest_ == 0) return false;
-    --rest_;
-    return true;
-  }
-  bool will_rest() const { return rest_ > 0; }
   bool narrow() const { return narrow_ > 0; }
 
   static constexpr int longest = 15;  // passes, or narrow visits
 
-  // narrow_pays: whether the classes are many enough for a narrow visit to cost less.
-  void visited(bool changed, bool entered, bool narrow_pays, int longest_rest) {
+  // Returns how many passes the example sits out. narrow_pays: whether the classes are many enough
+  // for a narrow visit to cost less.
+  int visited(bool changed, bool entered, bool narrow_pays, int longest_rest) {
     still_ = changed ? 0 : std::min(still_ + 1, steps);
-    rest_ = static_cast<std::uint8_t>(std::min((1 << still_) - 1, longest_rest));
     if (narrow_ > 0) {
       --narrow_;
-      return;
+    } else {
+      calm_ = entered ? 0 : std::min(calm_ + 1, steps);
+      narrow_ = static_cast<std::uint8_t>(narrow_pays ? (1 << calm_) - 1 : 0);
     }
-    calm_ = entered ? 0 : std::min(calm_ + 1, steps);
-    narrow_ = static_cast<std::uint8_t>(narrow_pays ? (1 << calm_) - 1 : 0);
+    return std::min((1 << still_) - 1, longest_rest);
   }
 
  private:
-  static constexpr int steps = 4;       // from 1 to the longest
-  std::uint8_t rest_ = 0, narrow_ = 0;  // how many more of each
-  std::uint8_t still_ = 0, calm_ = 0;   // how many in a row changed nothing, brought nothing in
+  static constexpr int steps = 4;      // from 1 to the longest
+  std::uint8_t narrow_ = 0;            // how many more of them
+  std::uint8_t still_ = 0, calm_ = 0;  // how many in a row changed nothing, brought nothing in
 };
 
 }  // namespace softmargin::linear

@@ -1,4 +1,5 @@
-// Rows of dense and CSR examples behind one interface: "give me the non-zero entries of this row".
+// Rows of dense and CSR examples behind one interface: "give me the non-zero entries of this row"
+// (and perhaps a few zeros between them).
 //
 // The data stay where they are; one row at a time is widened to float64. A constant feature for the
 // intercept is added here, so that nothing behind this interface knows of intercepts.
@@ -76,13 +77,22 @@ class DenseRows final : public RowReader {
  private:
   void entries(std::int32_t row, Row& out) const override {
     constexpr std::int32_t chunk = 8;  // looked at together, because zeros come in runs
+    constexpr int most_zeros = 2;      // that cost less than to look at each entry
     const Value* x = data_ + row * row_stride_;
     std::int32_t f = 0;
     for (; f + chunk <= width_; f += chunk) {
-      int any = 0;
-      for (int l = 0; l < chunk; ++l) any |= x[f + l] != 0;
-      if (any == 0) continue;
-      for (int l = 0; l < chunk; ++l) out.add(f + l, static_cast<double>(x[f + l]));
+      int zeros = 0;
+      for (int l = 0; l < chunk; ++l) zeros += x[f + l] == 0;
+      if (zeros == chunk) continue;
+      if (zeros > most_zeros) {
+        for (int l = 0; l < chunk; ++l) out.add(f + l, static_cast<double>(x[f + l]));
+        continue;
+      }
+      for (int l = 0; l < chunk; ++l) {
+        out.feature[out.size + l] = f + l;
+        out.value[out.size + l] = static_cast<double>(x[f + l]);
+      }
+      out.size += chunk;
     }
     for (; f < width_; ++f) out.add(f, static_cast<double>(x[f]));
   }

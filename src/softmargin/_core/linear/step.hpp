@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,14 +26,11 @@ struct Step {
   double gain = 0, movement = 0;          // of the dual objective; |x|^2 times the squared change
 };
 
-template <class Real>
+template <class Real, class Machine>
 class BlockStep {
  public:
-  BlockStep(const RowReader& rows, std::int32_t classes, std::unique_ptr<Subproblem> subproblem)
+  BlockStep(const RowReader& rows, std::int32_t classes)
       : rows_(rows),
-        subproblem_(std::move(subproblem)),
-        coupled_(subproblem_->coupled()),
-        wants_all_(subproblem_->wants_all()),
         weights_(rows.features, classes),
         score_(classes + room),
         found_(classes + 1),
@@ -47,20 +43,18 @@ class BlockStep {
     narrow_ = narrow;
     offset_ = narrow ? gather_narrow(x) : gather(x);
   }
-  double loss() const { return subproblem_->loss(set_); }
-  double violation(const Example& x) const { return subproblem_->violation(set_, x.upper); }
-  double gap(const Example& x) const {
-    double used = 0;
-    for (std::size_t j = 0; j < set_.size; ++j) used += set_.beta[j] * set_.error[j];
-    return std::max(0.0, x.upper * loss() - used);
-  }
+  double loss() const { return Machine::loss(set_); }
+  double violation(const Example& x) const { return Machine::violation(set_, x.upper); }
+  double gap(const Example& x) const { return std::max(0.0, Machine::gap(set_, x.upper)); }
 
-  // Solves for the block of the example last looked at.
-  Step solve(Example& x) {
-    if (violation(x) <= 0) return {};
+  // Solves for the block of the example last looked at, which has a gap. At most so many classes
+  // come in, those with the largest errors.
+  Step solve(Example& x, std::size_t most_entering) {
     const std::size_t before = x.block.size();
+    all_seen_ = !narrow_ && set_.size - before <= most_entering;
+    if (set_.size - before > most_entering) keep_largest(before, most_entering);
     const double G = prepare(x);
-    subproblem_->solve(set_, x.squared_norm * x.upper, G);
+    machine_.solve(set_, x.squared_norm * x.upper, G);
     Step step = take_step(x);
     if (!step.changed) return step;
     for (std::size_t j = before; j < set_.size; ++j) step.entered |= set_.b[j] > 0;
@@ -82,7 +76,6 @@ class BlockStep {
 
   Weights<Real>& weights() { return weights_; }
   const Weights<Real>& weights() const { return weights_; }
-  const Subproblem& subproblem() const { return *subproblem_; }
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -93,15 +86,15 @@ class BlockStep {
     weights_.scores(row_, score_.data());
     const std::int32_t y = x.label;
     const double own = y >= 0 ? score_[y] : 0;
-    const double offset = coupled_ ? 1 - own : 1;
+    const double offset = Machine::coupled ? 1 - own : 1;
     const Real nowhere = -std::numeric_limits<Real>::infinity();
-    if (y >= 0) score_[y] = coupled_ ? nowhere : static_cast<Real>(-own);
+    if (y >= 0) score_[y] = Machine::coupled ? nowhere : static_cast<Real>(-own);
     set_.size = 0;
     for (const Entry& entry : x.block) {
       set_.add(entry.cls, offset + score_[entry.cls], entry.beta);
       score_[entry.cls] = nowhere;
     }
-    add_between(offset, wants_all_ ? -infinity : 0, infinity);
+    add_between(offset, Machine::wants_all ? -infinity : 0, infinity);
     return offset;
   }
 
@@ -117,24 +110,35 @@ class BlockStep {
     const std::int32_t y = x.label;
     set_.size = 0;
     for (const Entry& entry : block) set_.add(entry.cls, 0, entry.beta);
-    if (coupled_) set_.add(y, 0, 0);
+    if (Machine::coupled) set_.add(y, 0, 0);
     weights_.scores(row_, set_.cls.data(), set_.size, set_.error.data());
     set_.size = block.size();
-    const double offset = coupled_ ? 1 - set_.error[block.size()] : 1;
+    const double offset = Machine::coupled ? 1 - set_.error[block.size()] : 1;
     for (std::size_t j = 0; j < set_.size; ++j)
       set_.error[j] = offset + (set_.cls[j] == y ? -set_.error[j] : set_.error[j]);
     return offset;
+  }
+
+  // Of the candidates from `start` on, those `count` with the largest errors.
+  void keep_largest(std::size_t start, std::size_t count) {
+    std::vector<std::pair<double, std::int32_t>> largest;
+    for (std::size_t j = start; j < set_.size; ++j)
+      largest.emplace_back(-set_.error[j], set_.cls[j]);
+    const auto end = largest.begin() + static_cast<std::ptrdiff_t>(count);
+    std::nth_element(largest.begin(), end, largest.end());
+    set_.size = start;
+    std::for_each(largest.begin(), end, [&](const auto& l) { set_.add(l.second, -l.first, 0); });
   }
 
   // Fills in v; brings in the classes without loss that may yet end above zero. Returns G.
   double prepare(const Example& x) {
     const double q = x.squared_norm, U = q * x.upper;
     double G = 0;
-    if (coupled_)
+    if (Machine::coupled)
       for (std::size_t j = 0; j < set_.size; ++j) G += q * set_.beta[j];
     fill_v(q, G);
-    if (!narrow_ && !wants_all_) {
-      const double room = subproblem_->imbalance(set_, U, G);
+    if (all_seen_ && !Machine::wants_all) {
+      const double room = machine_.imbalance(set_, U, G);
       if (room < 0) add_between(offset_, room, 0);
       if (room < 0) fill_v(q, G);
     }
@@ -164,7 +168,7 @@ class BlockStep {
     }
     if (!step.changed) return step;
     step.movement = q * squares;
-    step.gain = gain - q / 2 * (squares + (coupled_ ? total * total : 0));
+    step.gain = gain - q / 2 * (squares + (Machine::coupled ? total * total : 0));
     move_weights(x.label);
     return step;
   }
@@ -181,7 +185,7 @@ class BlockStep {
       change_[used++] = set_.cls[j] == y ? change_[j] : -change_[j];
     }
     change_.resize(used);
-    if (coupled_) {
+    if (Machine::coupled) {
       moved_.push_back(y);
       change_.push_back(total);
     }
@@ -202,11 +206,10 @@ class BlockStep {
   }
 
   const RowReader& rows_;
-  std::unique_ptr<Subproblem> subproblem_;
-  const bool coupled_, wants_all_;
+  Machine machine_;
   Weights<Real> weights_;
   double offset_ = 0;  // what made errors of the scores last looked at
-  bool narrow_ = false;
+  bool narrow_ = false, all_seen_ = true;
 
   Row row_;  // scratch from here on
   std::vector<Real> score_;

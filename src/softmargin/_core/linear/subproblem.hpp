@@ -12,10 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <memory>
-#include <stdexcept>
-#include <string>
 
 #include "../weston_watkins/crammer_singer.hpp"
 #include "../weston_watkins/subproblem_greedy.hpp"
@@ -25,28 +21,33 @@
 
 namespace softmargin::linear {
 
-class Subproblem {
- public:
-  virtual ~Subproblem() = default;
-
+// What the machines have in common; each hides what it does otherwise. The loop is compiled for
+// each machine, because a visit is short and calls between its steps would be a good part of it.
+struct Machine {
   // Whether raising one class's variable moves the example's own class too, so that 1'b matters.
-  virtual bool coupled() const { return true; }
+  static constexpr bool coupled = true;
   // Whether the solver wants every class, not only those that may end above zero.
-  virtual bool wants_all() const { return false; }
-  // sum of the answer at g = G minus G: how far g may lie from G, and on which side.
-  virtual double imbalance(const Candidates&, double U, double G) const = 0;
-  virtual void solve(Candidates&, double U, double G) = 0;
+  static constexpr bool wants_all = false;
 
-  virtual double loss(const Candidates& set) const {
+  // Loss of a row of zeros, whose variables all end at C.
+  static double constant_loss(std::int32_t classes) { return classes - 1; }
+
+  static double loss(const Candidates& set) {
     double sum = 0;
     for (std::size_t j = 0; j < set.size; ++j) sum += std::max(set.error[j], 0.0);
     return sum;
   }
-  // Loss of a row of zeros, whose variables all end at C.
-  virtual double constant_loss(std::int32_t classes) const { return classes - 1; }
+
+  // C loss - beta'e: no term is negative, and all are zero where the block is optimal.
+  static double gap(const Candidates& set, double C) {
+    double sum = 0;
+    for (std::size_t j = 0; j < set.size; ++j)
+      sum += C * std::max(set.error[j], 0.0) - set.beta[j] * set.error[j];
+    return sum;
+  }
 
   // How much an optimality condition of the block is violated at most.
-  virtual double violation(const Candidates& set, double C) const {
+  static double violation(const Candidates& set, double C) {
     double worst = 0;
     for (std::size_t j = 0; j < set.size; ++j) {
       if (set.beta[j] < C) worst = std::max(worst, set.error[j]);
@@ -61,14 +62,15 @@ class Subproblem {
   }
 };
 
-class WestonWatkins : public Subproblem {
+class WestonWatkins : public Machine {
  public:
-  double imbalance(const Candidates& set, double U, double G) const override {
+  // sum of the answer at g = G minus G: how far g may lie from G, and on which side.
+  static double imbalance(const Candidates& set, double U, double G) {
     double sum = 0;
     for (std::size_t j = 0; j < set.size; ++j) sum += std::clamp(set.v[j] - G, 0.0, U);
     return sum - G;
   }
-  void solve(Candidates& set, double U, double G) override {
+  void solve(Candidates& set, double U, double G) {
     int passes = 0;
     clip(set, newton_threshold(set.v.data(), set.size, U, G, passes), U);
   }
@@ -76,8 +78,8 @@ class WestonWatkins : public Subproblem {
 
 class WestonWatkinsSorted final : public WestonWatkins {
  public:
-  bool wants_all() const override { return true; }
-  void solve(Candidates& set, double U, double) override {
+  static constexpr bool wants_all = true;
+  void solve(Candidates& set, double U, double) {
     clip(set, sorted_.threshold(set.v.data(), set.size, U), U);
   }
 
@@ -87,8 +89,8 @@ class WestonWatkinsSorted final : public WestonWatkins {
 
 class WestonWatkinsGreedy final : public WestonWatkins {
  public:
-  bool wants_all() const override { return true; }
-  void solve(Candidates& set, double U, double G) override {
+  static constexpr bool wants_all = true;
+  void solve(Candidates& set, double U, double G) {
     // v - b - 1'b = e at the start, whence q beta from v.
     for (std::size_t j = 0; j < set.size; ++j)
       set.b[j] = std::clamp(set.v[j] - set.error[j] - G, 0.0, U);
@@ -99,24 +101,29 @@ class WestonWatkinsGreedy final : public WestonWatkins {
   GreedySubproblem greedy_;
 };
 
-class CrammerSinger final : public Subproblem {
+class CrammerSinger final : public Machine {
  public:
-  double imbalance(const Candidates& set, double U, double G) const override {
+  static double imbalance(const Candidates& set, double U, double G) {
     double sum = 0;
     for (std::size_t j = 0; j < set.size; ++j) sum += std::max(set.v[j] - G, 0.0);
     return sum - std::min(G, U);
   }
-  void solve(Candidates& set, double U, double G) override {
+  void solve(Candidates& set, double U, double G) {
     int passes = 0;
     clip(set, crammer_singer_newton(set.v.data(), set.size, U, G, passes), U);
   }
-  double loss(const Candidates& set) const override {
+  static double constant_loss(std::int32_t) { return 1; }
+  static double loss(const Candidates& set) {
     double worst = 0;
     for (std::size_t j = 0; j < set.size; ++j) worst = std::max(worst, set.error[j]);
     return worst;
   }
-  double constant_loss(std::int32_t) const override { return 1; }
-  double violation(const Candidates& set, double C) const override {
+  static double gap(const Candidates& set, double C) {
+    double used = 0;
+    for (std::size_t j = 0; j < set.size; ++j) used += set.beta[j] * set.error[j];
+    return C * loss(set) - used;
+  }
+  static double violation(const Candidates& set, double C) {
     const double worst = loss(set);
     double total = 0, found = 0;
     for (std::size_t j = 0; j < set.size; ++j) {
@@ -127,24 +134,12 @@ class CrammerSinger final : public Subproblem {
   }
 };
 
-class OneVsRest final : public Subproblem {
+class OneVsRest final : public Machine {
  public:
-  bool coupled() const override { return false; }
-  double imbalance(const Candidates&, double, double) const override { return 0; }
-  void solve(Candidates& set, double U, double) override { clip(set, 0, U); }
-  double constant_loss(std::int32_t classes) const override { return classes; }
+  static constexpr bool coupled = false;
+  static double imbalance(const Candidates&, double, double) { return 0; }
+  void solve(Candidates& set, double U, double) { clip(set, 0, U); }
+  static double constant_loss(std::int32_t classes) { return classes; }
 };
-
-inline std::unique_ptr<Subproblem> make_subproblem(const std::string& machine,
-                                                   const std::string& method) {
-  if (machine == "weston_watkins" && method == "newton") return std::make_unique<WestonWatkins>();
-  if (machine == "weston_watkins" && method == "sorted")
-    return std::make_unique<WestonWatkinsSorted>();
-  if (machine == "weston_watkins" && method == "greedy")
-    return std::make_unique<WestonWatkinsGreedy>();
-  if (machine == "crammer_singer" && method == "newton") return std::make_unique<CrammerSinger>();
-  if (machine == "ovr" && method == "newton") return std::make_unique<OneVsRest>();
-  throw std::invalid_argument("unknown machine " + machine + " with sub-problem " + method);
-}
 
 }  // namespace softmargin::linear
