@@ -114,8 +114,8 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if solution.converged:
             return
         reason = solution.stop_reason
-        warnings.warn(
-            f"{reason.cause.format(max_iter=self.max_iter)} {reason.remedy}"
+        warnings.warn(  # with two spaces between the first sentences, as scikit-learn's own
+            f"{reason.cause.format(max_iter=self.max_iter)}  {reason.remedy}"
             f" {self._measure.remaining(solution)} (tol={self.tol:.3g}); the objective is within"
             f" {solution.duality_gap:.3g} of the optimum ({solution.relative_gap:.2g} relative).",
             ConvergenceWarning,
