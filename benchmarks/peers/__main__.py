@@ -87,7 +87,7 @@ def parsed() -> Any:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known_works, known_packages = {**WORKS, **GROWTH}, {**PACKAGES, **RULES}
+    known_works, known_packages = {**GROWTH, **WORKS}, {**PACKAGES, **RULES}
     parser.add_argument("--works", nargs="+", choices=known_works, default=list(WORKS))
     parser.add_argument("--packages", nargs="+", choices=known_packages, default=list(PACKAGES))
     parser.add_argument("--repeats", type=int, default=5, help="of each (default: %(default)s)")

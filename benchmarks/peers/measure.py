@@ -129,7 +129,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     work, package = sys.argv[1:]
     try:
-        print(json.dumps(measure({**WORKS, **GROWTH}[work], package)))
+        print(json.dumps(measure({**GROWTH, **WORKS}[work], package)))
     except (AttributeError, ImportError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(MISSING) from None
