@@ -56,6 +56,8 @@ def draw(measured: dict[str, Times], path: Path) -> None:
             label = f"{package}, n^{exponent(seconds):.2f}"
             axis.loglog(list(seconds), list(seconds.values()), "o-", label=label)
         axis.set(title=data, xlabel="examples")
+        axis.set_xticks(sizes := list(by_package[OURS]), [f"{n:,}" for n in sizes], fontsize=8)
+        axis.minorticks_off()
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8)
     axes[0].set_ylabel("seconds of a fit")
