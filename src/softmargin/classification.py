@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from softmargin import multiclass
 from softmargin.checkpoint import Checkpoint
@@ -148,6 +149,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the samples in X."""
         if self.break_ties and self.decision_function_shape == "ovo":
+            check_is_fitted(self)
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         values = self._pair_values(X)
         if len(self.classes_) == 2:

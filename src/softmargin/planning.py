@@ -14,7 +14,7 @@ from softmargin.working_sets import BY_NAME, Block, SecondOrder, WorkingSet
 
 SMALL = 512
 """Up to so many examples a problem is small: all of its kernel matrix is computed at once.  For
-more, blocks take as long and less memory (pairs of letter's classes, 1,150 examples)."""
+more, blocks take little longer and less memory (pairs of letter's classes, 1,150 examples)."""
 
 LARGE = 20_000
 """From so many examples on, larger blocks save more rounds than their own problems cost."""
