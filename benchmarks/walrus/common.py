@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from data import ALL, SMALL, DataSet
 
 from softmargin import _core
-from softmargin.descent import NEAR_CACHE_BYTES
+from softmargin.descent import EXTRAPOLATED_WEIGHTS_BYTES, NEAR_CACHE_BYTES
 
 
 def arguments(description: str, default: Iterable[str] = tuple(ALL)) -> argparse.Namespace:
@@ -34,6 +34,7 @@ def solver(
     method: str = "newton",
     tol: float = 1e-3,
     shrinking: bool = True,
+    extrapolation: bool = True,
     precision: str = "Float64",
 ) -> Any:
     """The core's solver for (P), without an intercept."""
@@ -53,8 +54,14 @@ def solver(
         method,
         tol,
         shrinking,
+        extrapolation and _small(data, EXTRAPOLATED_WEIGHTS_BYTES),
         0,
     )
+
+
+def _small(data: DataSet, limit: int) -> bool:
+    """Whether W takes no more bytes."""
+    return 8 * int(data.X.shape[1]) * data.classes <= limit
 
 
 class Fit(NamedTuple):
@@ -71,7 +78,7 @@ class Fit(NamedTuple):
 def timed_fit(data: DataSet, precision: str = "auto", **options: Any) -> Fit:
     """A fit as LinearSVC makes it: float32 first if W is large, ended and certified in float64."""
     start = time.process_time()
-    large = 8 * data.X.shape[1] * data.classes > NEAR_CACHE_BYTES
+    large = not _small(data, NEAR_CACHE_BYTES)
     statuses, dual = [], None
     if precision == "float32" or (precision == "auto" and large):
         first = solver(data, precision="Float32", **options)
@@ -101,7 +108,7 @@ class Point(NamedTuple):
 def passes(data: DataSet, **options: Any) -> Iterator[Point]:
     """One point per pass over the data; the clock stands still while objectives are measured."""
     start = time.process_time()
-    run = solver(data, tol=1e-300, shrinking=False, **options)
+    run = solver(data, tol=1e-300, shrinking=False, extrapolation=False, **options)
     seconds = time.process_time() - start
     while True:
         start = time.process_time()
