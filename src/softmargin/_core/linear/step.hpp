@@ -148,12 +148,12 @@ class BlockStep {
 
   // From the answer, in units of scores, to beta and W.
   Step take_step(const Example& x) {
-    const double q = x.squared_norm, C = x.upper, U = q * C;
+    const double q = x.squared_norm, C = x.upper, U = q * C, inverse = 1 / q;
     double total = 0, squares = 0, gain = 0;
     Step step;
     change_.clear();
     for (std::size_t j = 0; j < set_.size; ++j) {
-      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
+      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] * inverse, C);
       const double change = moved - set_.beta[j];
       set_.b[j] = set_.beta[j];
       if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) continue;
@@ -171,17 +171,16 @@ class BlockStep {
     return step;
   }
 
+  // The block's own entries stand first among the candidates, in their order.
   void keep_block(Block& block) {
-    const auto size = static_cast<std::size_t>(
-        std::count_if(&set_.b[0], &set_.b[set_.size], [](double b) { return b > 0; }));
-    if (size > block.capacity() || (block.capacity() > 4 && 2 * size < block.capacity())) {
-      Block exact;  // no more room than twice what is needed
-      exact.reserve(size);
-      block.swap(exact);
-    }
-    block.clear();
-    for (std::size_t j = 0; j < set_.size; ++j)
+    const std::size_t before = block.size();
+    std::size_t kept = 0;
+    for (std::size_t j = 0; j < before; ++j)
+      if (set_.b[j] > 0) block[kept++] = {set_.b[j], set_.cls[j]};
+    block.resize(kept);
+    for (std::size_t j = before; j < set_.size; ++j)
       if (set_.b[j] > 0) block.push_back({set_.b[j], set_.cls[j]});
+    if (block.capacity() > 4 && 2 * block.size() < block.capacity()) block.shrink_to_fit();
   }
 
   const RowReader& rows_;

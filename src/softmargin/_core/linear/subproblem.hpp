@@ -125,9 +125,12 @@ class CrammerSinger final : public Machine {
     return worst;
   }
   static double gap(const Candidates& set, double C) {
-    double used = 0;
-    for (std::size_t j = 0; j < set.size; ++j) used += set.beta[j] * set.error[j];
-    return C * loss(set) - used;
+    double worst = 0, used = 0;
+    for (std::size_t j = 0; j < set.size; ++j) {
+      worst = std::max(worst, set.error[j]);
+      used += set.beta[j] * set.error[j];
+    }
+    return C * worst - used;
   }
   static double violation(const Candidates& set, double C) {
     const double worst = loss(set);
