@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -66,7 +67,7 @@ def _small(data: DataSet, limit: int) -> bool:
 
 class Fit(NamedTuple):
     seconds: float
-    """CPU time, set-up and checks included."""
+    """CPU time, set-up and checks included; infinite for a fit that did not end in time."""
     status: Any
     solver: Any
     passes: int
@@ -75,21 +76,23 @@ class Fit(NamedTuple):
     checks: int
 
 
-def timed_fit(data: DataSet, precision: str = "auto", **options: Any) -> Fit:
+def timed_fit(
+    data: DataSet, precision: str = "auto", limit: float = math.inf, **options: Any
+) -> Fit:
     """A fit as LinearSVC makes it: float32 first if W is large, ended and certified in float64."""
     start = time.process_time()
     large = not _small(data, NEAR_CACHE_BYTES)
     statuses, dual = [], None
     if precision == "float32" or (precision == "auto" and large):
         first = solver(data, precision="Float32", **options)
-        statuses.append(first.run(100_000, 1e9))
+        statuses.append(first.run(100_000, limit))
         dual = first.dual_variables()
         del first  # its weights
     last = solver(data, **options)
     if dual:
         last.start_from(*dual)
-    status = last.run(100_000, 1e9)
-    seconds = time.process_time() - start
+    status = last.run(100_000, limit)
+    seconds = time.process_time() - start if status.optimal else math.inf
     statuses.append(status)
     counts = ("passes", "visits", "narrow_visits", "checks")
     return Fit(seconds, status, last, *(sum(getattr(s, c) for s in statuses) for c in counts))
