@@ -37,6 +37,7 @@ def solver(
     shrinking: bool = True,
     extrapolation: bool = True,
     precision: str = "Float64",
+    seed: int = 0,
 ) -> Any:
     """The core's solver for (P), without an intercept."""
     core = _core.linear
@@ -56,7 +57,7 @@ def solver(
         tol,
         shrinking,
         extrapolation and _small(data, EXTRAPOLATED_WEIGHTS_BYTES),
-        0,
+        seed,
     )
 
 

@@ -60,7 +60,7 @@ class Extrapolation {
   // It pays if the objective rises by this share of what the passes since the last time did.
   static constexpr double worthwhile = 0.05;
   // A gap that falls to less than this with every pass needs no help.
-  static constexpr double slow_fall = 0.95;
+  static constexpr double slow_fall = 0.97;
 
   using Coefficients = std::array<double, points>;
 
