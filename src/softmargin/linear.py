@@ -22,7 +22,7 @@ from softmargin.descent import Dual, Problem, Settings, descend, weights_precisi
 from softmargin.io.saving import Saving
 from softmargin.memory import available_bytes
 from softmargin.observed import Observed
-from softmargin.training import Point
+from softmargin.training import NO_LIMIT, Point
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -252,7 +252,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
     def _settings(self, problem: Problem, watch: Watch, recorder: Recorder | None) -> Settings:
         return Settings(
             tol=float(self.tol),
-            max_iter=int(self.max_iter),
+            max_iter=min(int(self.max_iter), NO_LIMIT),
             shrinking=bool(self.shrinking),
             precision=weights_precision(problem, self.precision),
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
