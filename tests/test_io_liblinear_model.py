@@ -96,8 +96,14 @@ def test_kernel_machines_have_no_place_in_it(tmp_path):
     with pytest.raises(ValueError, match="for linear machines, not SVC"):
         machine.save(tmp_path / "m", format="liblinear")
     machine = softmargin.LinearSVC(random_state=0).fit(X, LABELS["two"])
-    with pytest.raises(ValueError, match="no LinearSVC"):
+    with pytest.raises(ValueError, match=r"no LinearSVC.*Save in LIBLINEAR's format"):
         machine.save(tmp_path / "m", format="libsvm")
+
+
+def test_classes_without_a_number_have_no_place_in_it(tmp_path):
+    machine = softmargin.LinearSVC(random_state=0).fit(X, np.where(LABELS["two"] > 0, "a", "b"))
+    with pytest.raises(ValueError, match=r"LIBLINEAR's model format has integers .* not 'a'\."):
+        machine.save(tmp_path / "m", format="liblinear")
 
 
 @pytest.mark.parametrize("task", LABELS)
