@@ -141,3 +141,10 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     for wrong in (["--linear", "one-vs-rest", "-g", "2"], ["--no-intercept"]):
         assert cli.main(["train", *wrong, "data"]) == cli.BAD_INPUT
     assert "--no-intercept is for linear machines" in capsys.readouterr().err
+    assert (
+        cli.main(["train", "--linear", "weston-watkins", "--threads", "2", "data"]) == cli.BAD_INPUT
+    )
+    assert "--threads 2 is for --linear one-vs-rest" in capsys.readouterr().err
+    options = ["--linear", "one-vs-rest", "--threads", "2", "--precision", "float32"]
+    assert cli.main(["train", "-q", *options, "data", "m.softmargin"]) == 0
+    assert softmargin.load("m.softmargin").solution_.precision == "float32"
