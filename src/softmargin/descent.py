@@ -27,7 +27,7 @@ from softmargin.watching import Watch
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
 NEAR_CACHE_BYTES = 2**20  # weights that fit are read no faster in float32
 
-EXTRAPOLATED_WEIGHTS_BYTES = 2**24  # extrapolation keeps four times as much
+EXTRAPOLATED_WEIGHTS_BYTES = 2**24  # extrapolation takes three more copies
 
 BYTES_PER_VARIABLE = 16
 MANY_VARIABLES_BYTES = 2**28  # below, there is no need to look how much memory is left

@@ -1,7 +1,7 @@
 // Extrapolation of the dual variables. Near the end, block descent goes the same way pass after
 // pass in ever shorter steps. So now and then the variables beta go on from where they were some
-// passes ago, beta_1, beta_2, ...: to
-//   beta + sum_a t_a (beta - beta_a)
+// passes ago, beta_1 and beta_2: to
+//   beta + t_1 (beta - beta_1) + t_2 (beta - beta_2)
 // with the t that would maximise the dual objective were there no bounds, brought back into the
 // bounds, and then towards that point as far as the objective rises. It never falls, so what holds
 // for the descent still holds.
@@ -36,26 +36,31 @@ class Extrapolation {
   double advance(std::int64_t passes, double dual, double gap, std::vector<Example>& examples,
                  Weights<Real>& weights) {
     double gain = 0;
+    bool pays = true;
     if (known_ >= points) {
       gain = move(examples, weights);
-      spacing_ = gain > worthwhile * (dual - dual_) ? closest : std::min(2 * spacing_, farthest);
+      pays = gain > worthwhile * (dual - dual_);
+      pause_ = pays ? shortest_pause : std::min(2 * pause_, longest_pause);
+      if (!pays) known_ = 0;
     }
-    const bool slow = gap > slow_fall * gap_;
-    if (known_ > 0 || slow) past_[known_++ % points].remember(examples, weights);
+    const bool slow = gap > gap_ * std::pow(slow_fall, passes - passes_);
+    const bool goes_on = pays && (known_ > 0 || slow);
+    if (goes_on) past_[known_++ % points].remember(examples, weights);
+    next_ = passes + (goes_on ? spacing : pause_);
+    passes_ = passes;
     dual_ = dual + gain;
     gap_ = gap;
-    next_ = passes + spacing_;
     return gain;
   }
 
  private:
-  static constexpr std::size_t points = 3;
-  // Passes from one point to the next: few while that pays, and ever more while it does not.
-  static constexpr std::int64_t first = 6, closest = 3, farthest = 48;
+  static constexpr std::size_t points = 2;
+  // Passes from one point to the next, and before another try where it does not pay.
+  static constexpr std::int64_t spacing = 3, shortest_pause = 6, longest_pause = 48;
   // It pays if the objective rises by this share of what the passes since the last time did.
-  static constexpr double worthwhile = 0.02;
-  // Descent that leaves less of the gap after the first passes needs no help.
-  static constexpr double slow_fall = 0.75;
+  static constexpr double worthwhile = 0.05;
+  // A gap that falls to less than this with every pass needs no help.
+  static constexpr double slow_fall = 0.95;
 
   using Coefficients = std::array<double, points>;
 
@@ -108,36 +113,22 @@ class Extrapolation {
       g[a] = total;
       for (const Entry& entry : past_[a].entries) g[a] -= entry.beta;
     }
-    std::array<Coefficients, points> H = {};
+    double first = 0, second = 0, both = 0;  // inner products of the two steps
     for (std::size_t j = 0; j + room < W.size(); ++j) {
-      Coefficients step;
-      for (std::size_t a = 0; a < points; ++a) {
-        step[a] = static_cast<double>(W[j]) - past_[a].weights[j];
-        g[a] -= W[j] * step[a];
-        for (std::size_t b = 0; b <= a; ++b) H[a][b] += step[a] * step[b];
-      }
+      const double w = W[j], a = w - past_[0].weights[j], b = w - past_[1].weights[j];
+      g[0] -= w * a;
+      g[1] -= w * b;
+      first += a * a;
+      second += b * b;
+      both += a * b;
     }
-    return solve(H, g);
-  }
-
-  // H t = g by Cholesky's method. The steps are nearly parallel and H nearly singular.
-  static Coefficients solve(std::array<Coefficients, points> H, Coefficients t) {
-    const double largest = std::max({H[0][0], H[1][1], H[2][2]});
-    if (!(largest > 0)) return {};
-    for (std::size_t a = 0; a < points; ++a) {
-      H[a][a] += 1e-10 * largest;
-      for (std::size_t b = 0; b <= a; ++b) {
-        for (std::size_t c = 0; c < b; ++c) H[a][b] -= H[a][c] * H[b][c];
-        H[a][b] = b < a ? H[a][b] / H[b][b] : std::sqrt(std::max(H[a][a], 1e-12 * largest));
-      }
-      for (std::size_t c = 0; c < a; ++c) t[a] -= H[a][c] * t[c];
-      t[a] /= H[a][a];
-    }
-    for (std::size_t a = points; a-- > 0;) {
-      for (std::size_t c = a + 1; c < points; ++c) t[a] -= H[c][a] * t[c];
-      t[a] /= H[a][a];
-    }
-    return t;
+    const double ridge = 1e-10 * std::max(first, second);  // the steps are nearly parallel
+    first += ridge;
+    second += ridge;
+    const double determinant = first * second - both * both;
+    if (!(determinant > 0)) return {};
+    return {(second * g[0] - both * g[1]) / determinant,
+            (first * g[1] - both * g[0]) / determinant};
   }
 
   bool stood_still(std::size_t i, const Block& block) const {
@@ -166,8 +157,7 @@ class Extrapolation {
 
   void combine(std::size_t i, const Block& block, const Coefficients& t, std::vector<Goal>& goals) {
     const std::size_t start = goals.size();
-    double all = 1;
-    for (const double value : t) all += value;
+    const double all = 1 + t[0] + t[1];
     for (const Entry& entry : block) {
       place_[entry.cls] = goals.size();
       goals.push_back({entry.beta, all * entry.beta, entry.cls});
@@ -212,8 +202,10 @@ class Extrapolation {
   std::int32_t classes_;
   std::array<Past, points> past_;
   std::size_t known_ = 0;  // points so far; the last ones are kept
-  std::int64_t spacing_ = first, next_ = first;
-  double dual_ = 0, gap_ = std::numeric_limits<double>::infinity();  // at the last point
+  std::int64_t pause_ = shortest_pause, next_ = shortest_pause;
+  // As of the last time:
+  std::int64_t passes_ = 0;
+  double dual_ = 0, gap_ = std::numeric_limits<double>::infinity();
 
   std::vector<std::size_t> place_;  // scratch: of a class among the goals of an example
   Row row_;
