@@ -35,7 +35,7 @@ def test_demo_prints_certificates_that_hold(capsys, tol):
         assert certificate["dual"] <= certificate["primal"]
         assert certificate["gap"] == pytest.approx(difference, rel=0.01, abs=rounding)
         assert 0 <= certificate["violation"] <= tol
-    assert output.count("The optimality conditions hold to the tolerance.") == 3
+    assert output.count("The solution is optimal to the tolerance.") == 3
 
 
 def test_demo_says_what_it_solved_and_how_well_it_does(capsys):

@@ -96,8 +96,14 @@ def test_kernel_machines_have_no_place_in_it(tmp_path):
     with pytest.raises(ValueError, match="for linear machines, not SVC"):
         machine.save(tmp_path / "m", format="liblinear")
     machine = softmargin.LinearSVC(random_state=0).fit(X, LABELS["two"])
-    with pytest.raises(ValueError, match="no LinearSVC"):
+    with pytest.raises(ValueError, match=r"no LinearSVC.*Save in LIBLINEAR's format"):
         machine.save(tmp_path / "m", format="libsvm")
+
+
+def test_classes_without_a_number_have_no_place_in_it(tmp_path):
+    machine = softmargin.LinearSVC(random_state=0).fit(X, np.where(LABELS["two"] > 0, "a", "b"))
+    with pytest.raises(ValueError, match=r"LIBLINEAR's model format has integers .* not 'a'\."):
+        machine.save(tmp_path / "m", format="liblinear")
 
 
 @pytest.mark.parametrize("task", LABELS)
@@ -135,3 +141,10 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     for wrong in (["--linear", "one-vs-rest", "-g", "2"], ["--no-intercept"]):
         assert cli.main(["train", *wrong, "data"]) == cli.BAD_INPUT
     assert "--no-intercept is for linear machines" in capsys.readouterr().err
+    assert (
+        cli.main(["train", "--linear", "weston-watkins", "--threads", "2", "data"]) == cli.BAD_INPUT
+    )
+    assert "--threads 2 is for --linear one-vs-rest" in capsys.readouterr().err
+    options = ["--linear", "one-vs-rest", "--threads", "2", "--precision", "float32"]
+    assert cli.main(["train", "-q", *options, "data", "m.softmargin"]) == 0
+    assert softmargin.load("m.softmargin").solution_.precision == "float32"

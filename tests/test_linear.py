@@ -305,18 +305,26 @@ def test_the_intercept_is_the_weight_of_a_constant_feature(machine, make):
 def forms(X):
     padded = np.zeros((2 * len(X), X.shape[1]))
     padded[::2] = X
-    wide_index = sp.csr_matrix(X)
+    csr = sp.csr_matrix(X)
+    wide_index = csr.copy()
     wide_index.indices = wide_index.indices.astype(np.int64)
     wide_index.indptr = wide_index.indptr.astype(np.int64)
-    unsorted = sp.csr_matrix(X)
-    unsorted.indices = unsorted.indices[::1].copy()
+    ends = csr.indptr[1:-1]
+    backwards = [
+        np.concatenate([row[::-1] for row in np.split(values, ends)])
+        for values in (csr.data, csr.indices)
+    ]
+    halves = np.repeat(csr.data / 2, 2), np.repeat(csr.indices, 2), 2 * csr.indptr
     return {
         "fortran": np.asfortranarray(X),
         "strided": padded[::2],
-        "csr": sp.csr_matrix(X),
+        "big-endian": X.astype(">f8"),
+        "csr": csr,
         "csr array": sp.csr_array(X),
         "csc": sp.csc_matrix(X),
         "int64 indices": wide_index,
+        "unsorted indices": sp.csr_matrix((*backwards, csr.indptr), shape=csr.shape),
+        "repeated indices": sp.csr_matrix(halves, shape=csr.shape),
     }
 
 
@@ -324,8 +332,12 @@ def forms(X):
 def test_the_form_of_the_data_does_not_matter(form):
     X, y = small()
     reference = LinearSVC(random_state=0).fit(X, y)
-    found = LinearSVC(random_state=0).fit(forms(X)[form], y)
+    given = forms(X)[form]
+    before = given.copy()
+    found = LinearSVC(random_state=0).fit(given, y)
     np.testing.assert_array_equal(found.coef_, reference.coef_)
+    if sp.issparse(given):  # which stays as it was given
+        np.testing.assert_array_equal(given.indices, before.indices)
     np.testing.assert_allclose(
         found.decision_function(forms(X)[form]), reference.decision_function(X), rtol=1e-12
     )

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, StopReason
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, StopReason
 from softmargin.working_sets import Block
 
 rng = np.random.default_rng(0)
@@ -54,6 +54,11 @@ def test_max_iter(machine_class, limit):
     assert f"violated by {solution.kkt_violation:.3g}" in message
     assert solution.duality_gap > 0
     assert len(machine.predict(X)) == 60
+
+
+@pytest.mark.parametrize("machine_class", [SVC, LinearSVC])
+def test_max_iter_beyond_what_the_core_counts_is_no_limit(machine_class):
+    assert machine_class(max_iter=2**64).fit(X, Y).solution_.converged
 
 
 def test_max_iter_counts_for_each_pair_of_classes():

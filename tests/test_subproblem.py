@@ -78,6 +78,20 @@ def test_weston_watkins_agrees_with_exact_arithmetic(problem, start):
     assert passes(v, C, "weston_watkins", start * C) <= pass_limit(len(v))
 
 
+def assert_simplex_kkt(b, v, C):
+    """b >= 0, sum b <= C, and with some m >= 0, which is 0 unless sum b = C, v - b - sum b - m is
+    0 where b > 0 and <= 0 where b = 0, in rational arithmetic."""
+    slack = (Fraction(TOLERANCE) * Fraction(max(max(v), 0.0)) + GRAIN) * (len(v) + 1)
+    b = [Fraction(float(x)) for x in b]
+    total = sum(b)
+    gradient = [Fraction(value) - x - total for x, value in zip(b, v, strict=True)]
+    m = max(max(gradient), Fraction(0))
+    assert min(b) >= 0
+    assert total <= Fraction(C) + slack
+    assert m <= slack or total >= Fraction(C) - slack
+    assert all(x == 0 or g >= m - slack for x, g in zip(b, gradient, strict=True))
+
+
 @given(subproblems(), st.floats(-2, 2))
 @example(([5.0] * 40, 1.0), 0.0)
 @example(([-1.0, -2.0], 1.0), 1.0)
@@ -91,6 +105,7 @@ def test_crammer_singer_agrees_with_exact_arithmetic(problem, start):
         crammer_singer.solve_subproblem(v, C, "sorted"),
     ):
         assert_close(b, exact, v)
+        assert_simplex_kkt(b, v, C)
     assert passes(v, C, "crammer_singer", start * C) <= pass_limit(len(v))
 
 
@@ -117,6 +132,35 @@ def test_agrees_with_a_general_qp_solver(size, seed, C, simplex):
     for method in ("newton", "sorted"):
         b = module.solve_subproblem(v, C, method)
         np.testing.assert_allclose(b, reference, rtol=0, atol=TOLERANCE * max(v.max(), 1))
+
+
+@st.composite
+def large_subproblems(draw):
+    """As `subproblems`, up to k = 2,000: a few values, many times each, among random ones."""
+    v, C = draw(subproblems(max_size=10))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    size = draw(st.integers(60, 1999))
+    spread = C * draw(st.sampled_from([1e-6, 0.1, 1.0, 30.0]))
+    mixed = np.where(rng.random(size) < 0.5, rng.choice(v, size), rng.normal(0, spread, size))
+    return mixed.tolist(), C
+
+
+# The problem is strictly convex, so its optimality conditions prove the answer by themselves.
+@given(large_subproblems())
+@settings(max_examples=20, deadline=None)
+def test_up_to_2000_classes_the_optimality_conditions_hold(problem):
+    v, C = problem
+    for method in ("newton", "sorted"):
+        assert_kkt(weston_watkins.solve_subproblem(v, C, method), v, C)
+        assert_simplex_kkt(crammer_singer.solve_subproblem(v, C, method), v, C)
+    np.testing.assert_allclose(
+        weston_watkins.solve_subproblem(v, C, "newton"),
+        weston_watkins.solve_subproblem(v, C, "sorted"),
+        rtol=0,
+        atol=TOLERANCE * max(*v, 0.0),
+    )
+    for machine in ("weston_watkins", "crammer_singer"):
+        assert passes(v, C, machine) <= pass_limit(len(v))
 
 
 @pytest.mark.parametrize("size", [500, 1999])

@@ -22,7 +22,7 @@ from softmargin.descent import Dual, Problem, Settings, descend, weights_precisi
 from softmargin.io.saving import Saving
 from softmargin.memory import available_bytes
 from softmargin.observed import Observed
-from softmargin.training import Point
+from softmargin.training import NO_LIMIT, Point
 from softmargin.validation import (
     check_classes_present,
     class_weights,
@@ -71,7 +71,8 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         of 1e-4) with half the memory traffic; the rest, the result and its certificate are
         always in float64.  "auto" is "float32" where the weights take more than 1 MiB.
     random_state : int, RandomState instance or None, default=None
-        For the order of the examples in each pass.
+        For the order of the examples in each pass.  With an int, the same data give the same
+        result.
     n_jobs : int or None, default=None
         Threads, for ``multi_class="ovr"`` only, which share out the classes; -1 for all
         processors.  The result depends on the seed and, within `tol`, on the number of threads.
@@ -98,13 +99,16 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
     ----------
     coef_ : ndarray of shape (n_classes, n_features), (1, n_features) for two classes
     intercept_ : ndarray of shape (n_classes,), (1,) for two classes
+        Zeros without `fit_intercept`.
     solution_ : Solution
         The certificate: objectives, gap, largest violation of an optimality condition, stop
         reason; ``iterations`` counts passes.
     history_ : structured ndarray
         The course of the fit in at most 1000 points: seconds, problem, iterations, violation (the
         relative gap, as estimated on the way), objective, gap, active.
-    classes_, class_weight_, n_iter_, n_features_in_, feature_names_in_
+    n_iter_ : int
+        Passes over the data; 0 where a warm start is optimal already.
+    classes_, class_weight_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -184,7 +188,8 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The examples.  float32 and float64, dense or CSR, are used as they are.
+            The examples.  float32 and float64, CSR or dense with contiguous rows, are used as they
+            are.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -252,7 +257,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
     def _settings(self, problem: Problem, watch: Watch, recorder: Recorder | None) -> Settings:
         return Settings(
             tol=float(self.tol),
-            max_iter=int(self.max_iter),
+            max_iter=min(int(self.max_iter), NO_LIMIT),
             shrinking=bool(self.shrinking),
             precision=weights_precision(problem, self.precision),
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),

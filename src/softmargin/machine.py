@@ -28,7 +28,7 @@ from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed
 from softmargin.memory import cache_bytes
 from softmargin.observed import Observed
 from softmargin.solution import Solution
-from softmargin.training import Point, Settings, run_all, train
+from softmargin.training import NO_LIMIT, Point, Settings, run_all, train
 from softmargin.validation import for_core, indexable
 from softmargin.warm_start import Kept
 from softmargin.watching import Watch
@@ -155,7 +155,7 @@ class KernelMachine(Saving, Expansion, Observed):
             shrinking=bool(self.shrinking),
             cache_bytes=cache_bytes(self.cache_size, 8 * together * largest**2) // together,
             threads=threads // together,
-            max_iter=int(self.max_iter),
+            max_iter=min(int(self.max_iter), NO_LIMIT),
             watch=watch,
             save=recorder.note if recorder else None,
         )

@@ -11,7 +11,7 @@ from math import inf
 class StopReason(enum.Enum):
     """Why a fit ended: the cause, and what to do about it."""
 
-    CONVERGED = ("The optimality conditions hold to the tolerance.", "")
+    CONVERGED = ("The solution is optimal to the tolerance.", "")
     MAX_ITER = (
         "Solver terminated early (max_iter={max_iter}).",
         "Consider pre-processing your data with StandardScaler or MinMaxScaler. Or raise max_iter.",
@@ -60,10 +60,12 @@ class StopReason(enum.Enum):
 class Solution:
     """The certificate of a fit.
 
-    The objectives are those of the problem as stated in :mod:`softmargin.formulations`: the primal
-    is minimised, the dual is maximised, and the optimum lies between the two.  Where a fit solved
-    several problems (one per pair of classes), objectives, counts and seconds are sums,
-    ``kkt_violation`` is the largest, and ``problems`` holds one certificate per problem.
+    The objectives are those of the problem as stated in :mod:`softmargin.formulations`, or by
+    `LinearSVC`: the primal is minimised, the dual is maximised, and the optimum lies between the
+    two.  Where a fit solved several problems (one per pair of classes), objectives, counts and
+    seconds are sums, ``kkt_violation`` is the largest, and ``problems`` holds one certificate per
+    problem.  The tolerance of a fit is one of ``kkt_violation``; of a `LinearSVC`, whose
+    ``iterations`` are passes over the data, of ``relative_gap``.
     """
 
     dual_objective: float

@@ -19,10 +19,13 @@ from softmargin.planning import Plan
 from softmargin.solution import Solution, StopReason
 from softmargin.watching import Abandoned, Watch, watched
 
-__all__ = ["Effort", "Point", "Settings", "in_slices", "run_all", "train", "watched"]
+__all__ = ["NO_LIMIT", "Effort", "Point", "Settings", "in_slices", "run_all", "train", "watched"]
 
 FIRST_SLICE, LONGEST_SLICE = 0.002, 0.05
 """Seconds.  Slices double from the first to the longest, so that short fits have a history too."""
+
+NO_LIMIT = 2**62
+"""More iterations than any fit takes, and few enough for the core to count."""
 
 STOPPED = 0.01
 """The share of its violation by which rounding may change the certificate of a stopped fit."""
@@ -164,7 +167,7 @@ class _Run:
         )
 
     def _slices(self, solver: Any, start: Point, begin: float) -> tuple[Any, StopReason]:
-        max_iter, limit = self.settings.max_iter, 2**62
+        max_iter, limit = self.settings.max_iter, NO_LIMIT
         if max_iter >= 0:
             limit = max(max_iter - start.effort.iterations, 0)
 

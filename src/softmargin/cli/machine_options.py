@@ -25,7 +25,7 @@ LINEAR = {
 }
 KERNEL_DEFAULTS = {
     **{"formulation": "c-svc", "kernel": "rbf", "degree": 3, "gamma": "auto", "coef0": 0.0},
-    **{"nu": 0.5, "epsilon": 0.1, "cache_size": None, "working_set": "auto", "precision": "auto"},
+    **{"nu": 0.5, "epsilon": 0.1, "cache_size": None, "working_set": "auto"},
 }
 KERNELS = {
     "linear": "linear",
@@ -215,8 +215,8 @@ def _add_linear(parser: argparse.ArgumentParser) -> None:
         choices=tuple(LINEAR),
         metavar="NAME",
         help="a linear machine instead of a kernel machine: weston-watkins, crammer-singer or"
-        " one-vs-rest; of the options above -c, -e, -h, --threads, --max-iter and class weights"
-        " apply",
+        " one-vs-rest; of the options above -c, -e (then the relative duality gap), -h, --precision"
+        " (of the weights), --threads (one-vs-rest), --max-iter (passes) and class weights apply",
     )
     add("--no-intercept", action="store_true", help="a linear machine without a constant")
 
@@ -267,6 +267,11 @@ def _linear_machine(args: argparse.Namespace, labels: Any) -> Any:
         if getattr(args, name) != default:
             option = name.replace("_", "-")
             raise ValueError(f"--{option} is for kernel machines; a linear machine has none.")
+    if args.threads not in (None, 1) and args.linear != "one-vs-rest":
+        raise ValueError(
+            f"--threads {args.threads} is for --linear one-vs-rest, whose classes are separate"
+            f" problems; the descent of {args.linear} is sequential."
+        )
     limit = {} if args.max_iter < 0 else {"max_iter": args.max_iter}
     weights = _weights_by_label(args, "LinearSVC", labels) if args.class_weight else None
     return LinearSVC(
@@ -274,6 +279,7 @@ def _linear_machine(args: argparse.Namespace, labels: Any) -> Any:
         C=args.cost,
         tol=args.tolerance,
         shrinking=args.shrinking,
+        precision=args.precision,
         fit_intercept=not args.no_intercept,
         class_weight=weights,
         random_state=args.seed,

@@ -98,7 +98,7 @@ def write_liblinear_model(path: Any, record: Record) -> None:
     lines = [
         f"solver_type {CRAMMER_SINGER if joint else ONE_VS_REST}",
         f"nr_class {len(values['classes_'])}",
-        f"label {words(integer_labels(values['classes_']))}",
+        f"label {words(integer_labels(values['classes_'], 'LIBLINEAR'))}",
         f"nr_feature {coef.shape[1]}",
         f"bias {1 if with_constant else -1}",
         "w",

@@ -201,9 +201,10 @@ def _header_lines(record: Record) -> list[str]:
     kernel: Any = record.params.get("kernel")
     if record.kind not in NAMES or callable(kernel):
         what = "kernel functions" if callable(kernel) else record.kind
+        remedy = " Save in LIBLINEAR's format or softmargin's own." if record.is_linear else ""
         raise ValueError(
             f"LIBSVM's model format has no {what}; its kernels are {', '.join(KERNELS)}, its"
-            f" machines {', '.join(NAMES)}."
+            f" machines {', '.join(NAMES)}.{remedy}"
         )
     values = record.attributes
     lines = [f"svm_type {NAMES[record.kind]}", f"kernel_type {KERNEL_NAMES[kernel]}"]
@@ -239,7 +240,7 @@ def _rows(record: Record) -> tuple[Array, sp.csr_matrix, int]:
     return coef, sp.csr_matrix((serial, zeros, starts), shape=(len(serial), 1)), 0
 
 
-def integer_labels(classes: NDArray[Any]) -> list[int]:
+def integer_labels(classes: NDArray[Any], owner: str = "LIBSVM") -> list[int]:
     try:
         labels = [int(label) for label in classes]
         exact = all(float(label) == label for label in classes)
@@ -247,8 +248,8 @@ def integer_labels(classes: NDArray[Any]) -> list[int]:
         exact = False
     if not exact or any(float(a) != b for a, b in zip(classes, labels, strict=True)):
         raise ValueError(
-            f"LIBSVM's model format has integers as classes, not {classes[0]!r}. Number the"
-            " classes (sklearn.preprocessing.LabelEncoder), or save in softmargin's own format."
+            f"{owner}'s model format has integers as classes, not {classes.tolist()[0]!r}. Number"
+            " the classes (sklearn.preprocessing.LabelEncoder), or save in softmargin's own format."
         )
     return labels
 
