@@ -17,7 +17,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, StopReason, training
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, StopReason
 from softmargin.history import History
 from softmargin.plotting import plot_convergence
 from softmargin.watching import Status, Watch, watched
@@ -57,13 +57,6 @@ def case(request):
 
     X, z = make_data()
     return clone(MACHINES[request.param]), X, target(request.param, z)
-
-
-@pytest.fixture
-def short_slices(monkeypatch):
-    """A single step or block in each slice: so many looks at a fit do not depend on its speed."""
-    monkeypatch.setattr(training, "FIRST_SLICE", 0.0)
-    monkeypatch.setattr(training, "LONGEST_SLICE", 0.0)
 
 
 # --- limits and callbacks ---------------------------------------------------------------------
