@@ -309,6 +309,35 @@ def test_log_lines(caplog, capfd, case):
     assert capfd.readouterr() == ("", "")
 
 
+LOG = """
+import logging
+from threading import Thread
+from tests.test_watching import SVC, make_data
+def loggers():
+    named = [logging.getLogger(name) for name in sorted(logging.root.manager.loggerDict)]
+    return [(each.name, each.level, list(each.handlers)) for each in [logging.root, *named]]
+seen = []
+def fit():
+    SVC(C=100.0, verbose=2, callbacks=[lambda status: seen.append(loggers())]).fit(X, z > 0)
+X, z = make_data()
+before, threads = loggers(), [Thread(target=fit) for _ in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert seen
+assert all(state == before for state in [*seen, loggers()])
+logging.disable()
+fit()
+"""
+
+
+def test_log_lines_without_logging():
+    """In a process of its own, since pytest sets logging up."""
+    child = subprocess.run([sys.executable, "-c", LOG], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
+    assert child.stderr.count("SVC: 100% after ") == 3  # one each, and none where it is disabled
+    assert child.stdout == ""
+
+
 def test_progress_is_the_logarithm_of_the_violation():
     seen = []
     watch = Watch(2, 1e-4, observers=[seen.append])
