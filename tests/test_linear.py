@@ -107,6 +107,7 @@ def test_same_steps_as_the_naive_twin(machine, method):
         method,
         1e-300,
         False,
+        False,
         11,
     )
     status = solver.run(4, 1e9)
@@ -166,6 +167,7 @@ def test_slices_of_any_length_give_the_same_steps():
             "newton",
             1e-9,
             True,
+            True,
             5,
         )
         status = solver.run(passes, seconds)
@@ -174,6 +176,42 @@ def test_slices_of_any_length_give_the_same_steps():
         weights.append(solver.take_weights())
     np.testing.assert_array_equal(weights[0], weights[1])
     np.testing.assert_array_equal(weights[0], weights[2])
+
+
+def stretched():
+    """Features of very different lengths: descent by single examples is slow there."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 8))
+    y = np.argmax(X @ rng.standard_normal((8, 4)), axis=1)
+    return X * np.geomspace(0.01, 3, 8), y
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_extrapolation_keeps_to_the_problem(machine):
+    X, y = stretched()
+    C = np.linspace(0.5, 20, len(y))
+    rows = _core.linear.Rows.dense(X, 0.0)
+    options = (rows, y.astype(np.int32), C, 4, machine, "newton", 1e-9, True)
+    plain = _core.linear.SolverFloat64(*options, False, 0).run(10**6, 1e9)
+    solver = _core.linear.SolverFloat64(*options, True, 0)
+    status, dual = solver.run(1, 1e9), -np.inf
+    while not status.optimal:
+        status = solver.run(1, 1e9)
+        assert status.dual >= dual - 1e-12 * abs(dual)
+        dual = status.dual
+    assert status.visits < plain.visits / 3
+    assert status.primal == pytest.approx(plain.primal, rel=2e-9)
+    starts, columns, beta = solver.dual_variables()
+    example = np.repeat(np.arange(len(y)), np.diff(starts))
+    B = np.zeros((len(y), 4))
+    B[example, columns] = beta
+    assert beta.min() > 0
+    largest = B.sum(axis=1) if machine == "crammer_singer" else B.max(axis=1)
+    assert (largest <= C * (1 + 1e-12)).all()
+    own = np.arange(len(y)), y
+    pull = -B
+    pull[own] = B[own] if machine == "ovr" else B.sum(axis=1)
+    np.testing.assert_allclose(solver.take_weights(), X.T @ pull, atol=1e-9)
 
 
 # --- identities ----------------------------------------------------------------------------------
@@ -533,7 +571,7 @@ def test_many_classes_by_either_sub_problem():
     rows = _core.linear.Rows.dense(X, 0.0)
     primal_values = []
     for method in ("newton", "sorted"):
-        options = (200, "weston_watkins", method, 1e-8, True, 0)
+        options = (200, "weston_watkins", method, 1e-8, True, True, 0)
         solver = _core.linear.SolverFloat64(rows, y.astype(np.int32), np.full(400, 0.01), *options)
         status = solver.run(100_000, 1e9)
         assert status.optimal
@@ -552,14 +590,14 @@ def test_dual_variables_that_fill_the_memory(monkeypatch):
 def test_the_core_checks_what_it_is_given():
     X, y = small()
     rows = _core.linear.Rows.dense(X, 0.0)
-    options = (5, "weston_watkins", "newton", 1e-3, True, 0)
+    options = (5, "weston_watkins", "newton", 1e-3, True, True, 0)
     with pytest.raises(ValueError, match="do not fit"):
         _core.linear.SolverFloat64(rows, y[1:].astype(np.int32), np.ones(len(y)), *options)
     with pytest.raises(ValueError, match="rows of X must be contiguous"):
         _core.linear.Rows.dense(np.asfortranarray(X), 0.0)
     with pytest.raises(ValueError, match="unknown machine"):
         _core.linear.SolverFloat64(
-            rows, y.astype(np.int32), np.ones(len(y)), 5, "ovr", "sorted", 1e-3, True, 0
+            rows, y.astype(np.int32), np.ones(len(y)), 5, "ovr", "sorted", 1e-3, True, True, 0
         )
 
 

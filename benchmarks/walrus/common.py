@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from data import ALL, SMALL, DataSet
 
 from softmargin import _core
-from softmargin.descent import NEAR_CACHE_BYTES
+from softmargin.descent import EXTRAPOLATED_WEIGHTS_BYTES, NEAR_CACHE_BYTES
 
 
 def arguments(description: str, default: Iterable[str] = tuple(ALL)) -> argparse.Namespace:
@@ -34,6 +35,7 @@ def solver(
     method: str = "newton",
     tol: float = 1e-3,
     shrinking: bool = True,
+    extrapolation: bool = True,
     precision: str = "Float64",
 ) -> Any:
     """The core's solver for (P), without an intercept."""
@@ -53,13 +55,19 @@ def solver(
         method,
         tol,
         shrinking,
+        extrapolation and _small(data, EXTRAPOLATED_WEIGHTS_BYTES),
         0,
     )
 
 
+def _small(data: DataSet, limit: int) -> bool:
+    """Whether W takes no more bytes."""
+    return 8 * int(data.X.shape[1]) * data.classes <= limit
+
+
 class Fit(NamedTuple):
     seconds: float
-    """CPU time, set-up and checks included."""
+    """CPU time, set-up and checks included; infinite for a fit that did not end in time."""
     status: Any
     solver: Any
     passes: int
@@ -68,21 +76,23 @@ class Fit(NamedTuple):
     checks: int
 
 
-def timed_fit(data: DataSet, precision: str = "auto", **options: Any) -> Fit:
+def timed_fit(
+    data: DataSet, precision: str = "auto", limit: float = math.inf, **options: Any
+) -> Fit:
     """A fit as LinearSVC makes it: float32 first if W is large, ended and certified in float64."""
     start = time.process_time()
-    large = 8 * data.X.shape[1] * data.classes > NEAR_CACHE_BYTES
+    large = not _small(data, NEAR_CACHE_BYTES)
     statuses, dual = [], None
     if precision == "float32" or (precision == "auto" and large):
         first = solver(data, precision="Float32", **options)
-        statuses.append(first.run(100_000, 1e9))
+        statuses.append(first.run(100_000, limit))
         dual = first.dual_variables()
         del first  # its weights
     last = solver(data, **options)
     if dual:
         last.start_from(*dual)
-    status = last.run(100_000, 1e9)
-    seconds = time.process_time() - start
+    status = last.run(100_000, limit)
+    seconds = time.process_time() - start if status.optimal else math.inf
     statuses.append(status)
     counts = ("passes", "visits", "narrow_visits", "checks")
     return Fit(seconds, status, last, *(sum(getattr(s, c) for s in statuses) for c in counts))
@@ -101,7 +111,7 @@ class Point(NamedTuple):
 def passes(data: DataSet, **options: Any) -> Iterator[Point]:
     """One point per pass over the data; the clock stands still while objectives are measured."""
     start = time.process_time()
-    run = solver(data, tol=1e-300, shrinking=False, **options)
+    run = solver(data, tol=1e-300, shrinking=False, extrapolation=False, **options)
     seconds = time.process_time() - start
     while True:
         start = time.process_time()

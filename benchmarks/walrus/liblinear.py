@@ -1,7 +1,7 @@
 """Our Crammer-Singer against LIBLINEAR's (scikit-learn's LinearSVC), no intercept, C = 1, CPU
-seconds, least of three runs in turn.  Twice: each at the defaults of its tolerance (ours a relative
-gap of 1e-3, proven); and each at the largest tolerance of its list at which the primal value is
-within 1e-3 of the optimum, which nobody knows beforehand."""
+seconds, least of three runs in turn.  Twice: each at its defaults (ours a relative gap of 1e-3,
+proven; LIBLINEAR's at most 1,000 passes); and each at the largest tolerance of its list at which
+the primal value is within 1e-3 of the optimum, which nobody knows beforehand."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from common import arguments, print_table
 from data import ALL, DataSet
 from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from softmargin import LinearSVC
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 warnings.simplefilter("ignore", FutureWarning)
+threadpool_limits(1)  # threads of the BLAS, waiting for more, would count as CPU time of a fit
 options = arguments(__doc__, default=("letter", "news20_bow", "clinc150"))
 TOLERANCES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
 OUR_TOLERANCES = (1e-2, 3e-3, 2e-3, 1.5e-3, 1e-3)
@@ -40,8 +42,8 @@ def fit(machine: Any, data: DataSet) -> tuple[float, float, Any]:
     return time.process_time() - start, primal(machine.coef_.T, data), machine
 
 
-def liblinear(data: DataSet, tol: float) -> tuple[float, float, Any]:
-    options = {"fit_intercept": False, "random_state": 0, "max_iter": 10**6}
+def liblinear(data: DataSet, tol: float, max_iter: int = 10**6) -> tuple[float, float, Any]:
+    options = {"fit_intercept": False, "random_state": 0, "max_iter": max_iter}
     return fit(svm.LinearSVC(multi_class="crammer_singer", tol=tol, **options), data)
 
 
@@ -56,7 +58,7 @@ def row(name: str) -> list[object]:
     our_tol = next(t for t in OUR_TOLERANCES if ours(data, t)[1] <= target)
     tol = next(t for t in TOLERANCES if liblinear(data, t)[1] <= target)
     runs = [
-        (ours(data, 1e-3), liblinear(data, 1e-4), ours(data, our_tol), liblinear(data, tol))
+        (ours(data, 1e-3), liblinear(data, 1e-4, 1000), ours(data, our_tol), liblinear(data, tol))
         for _ in range(3)
     ]
     a, b, c, d = (min(run[place][0] for run in runs) for place in range(4))
@@ -68,7 +70,7 @@ def row(name: str) -> list[object]:
     ]
 
 
-header = ["data", "k", "ours, default tol (s)", "LIBLINEAR, default tol (s)", "ratio"]
+header = ["data", "k", "ours, defaults (s)", "LIBLINEAR, defaults (s)", "ratio"]
 header += ["our loosest tol", "LIBLINEAR's", "ours at it (s)", "LIBLINEAR at it (s)", "ratio"]
 header += ["primal above optimum: ours", "LIBLINEAR", "test %: ours", "LIBLINEAR"]
 print_table(header, (row(name) for name in options.data))

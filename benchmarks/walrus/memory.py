@@ -11,10 +11,6 @@ from data import ALL
 options = arguments(__doc__, default=("udhr_lang",))
 
 
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def row(name: str) -> list[object]:
     data = ALL[name]()
     with open("/proc/self/statm") as statm:

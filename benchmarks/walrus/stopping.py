@@ -24,7 +24,7 @@ def score(weights: np.ndarray, data: DataSet) -> float:
 
 def by_decay(data: DataSet, C: float, decay: float) -> float:
     length = len(until(passes(data, C=C), decay, 500))
-    run = solver(data, C=C, tol=1e-300, shrinking=False)
+    run = solver(data, C=C, tol=1e-300, shrinking=False, extrapolation=False)
     run.run(length, 1e9)
     return score(run.take_weights(), data)
 

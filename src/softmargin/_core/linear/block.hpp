@@ -17,6 +17,12 @@ struct Entry {
 
 using Block = std::vector<Entry>;
 
+// Where a variable goes.
+struct Goal {
+  double from, to;
+  std::int32_t cls;
+};
+
 // What the descent keeps about one example, together in memory because a visit needs all of it.
 struct Example {
   double squared_norm = 0, upper = 0;  // |x|^2 and C_i

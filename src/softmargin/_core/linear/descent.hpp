@@ -16,12 +16,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
 
 #include "any_descent.hpp"
 #include "block.hpp"
+#include "extrapolation.hpp"
 #include "rows.hpp"
 #include "shuffle.hpp"
 #include "step.hpp"
@@ -34,7 +36,8 @@ class Descent final : public AnyDescent<Real> {
  public:
   // labels: -1 for a class that has no weights of its own (two classes, one-vs-rest).
   Descent(const RowReader& rows, const std::int32_t* labels, const double* upper,
-          std::int32_t classes, double tolerance, bool shrinking, std::uint64_t seed)
+          std::int32_t classes, double tolerance, bool shrinking, bool extrapolation,
+          std::uint64_t seed)
       : rows_(rows),
         step_(rows, classes),
         classes_(classes),
@@ -42,6 +45,7 @@ class Descent final : public AnyDescent<Real> {
         shrinking_(shrinking),
         random_(seed),
         examples_(rows.count) {
+    if (extrapolation) extrapolation_.emplace(rows, classes);
     Row row;
     double entries = 0;
     for (std::int32_t i = 0; i < rows.count; ++i) {
@@ -133,6 +137,9 @@ class Descent final : public AnyDescent<Real> {
   // --- a pass -------------------------------------------------------------------------------
 
   void begin_pass() {
+    if (extrapolation_ && extrapolation_->due(status_.passes))
+      status_.dual +=
+          extrapolation_->advance(status_.passes, status_.dual, gap_, examples_, weights());
     turns_.begin_pass(random_);
     shortcuts_ = static_cast<std::int64_t>(turns_.resting());
     movement_ = 0;
@@ -286,6 +293,7 @@ class Descent final : public AnyDescent<Real> {
 
   const RowReader& rows_;
   BlockStep<Real, Machine> step_;
+  std::optional<Extrapolation<Real, Machine>> extrapolation_;
   const std::int32_t classes_;
   double tolerance_, constant_ = 0;  // constant_: what rows of zeros add to both objectives
   bool shrinking_;

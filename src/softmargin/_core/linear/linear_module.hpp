@@ -103,11 +103,12 @@ class LinearSolver {
  public:
   LinearSolver(const RowReader& rows, Array<std::int32_t> labels, Array<double> upper,
                std::int32_t classes, const std::string& machine, const std::string& method,
-               double tolerance, bool shrinking, std::uint64_t seed)
+               double tolerance, bool shrinking, bool extrapolation, std::uint64_t seed)
       : count_(rows.count),
         features_(rows.features),
         descent_(make_descent<Real>(machine, method, rows, one_each(rows, labels),
-                                    one_each(rows, upper), classes, tolerance, shrinking, seed)) {}
+                                    one_each(rows, upper), classes, tolerance, shrinking,
+                                    extrapolation, seed)) {}
 
   LinearStatus run(std::int64_t passes, double seconds) { return descent_->run(passes, seconds); }
   LinearStatus finish(double seconds) { return descent_->finish(seconds); }
@@ -179,9 +180,9 @@ void bind_solver(nb::module_ m, const char* name) {
   using Solver = LinearSolver<Real>;
   nb::class_<Solver>(m, name)
       .def(nb::init<const RowReader&, Array<std::int32_t>, Array<double>, std::int32_t,
-                    const std::string&, const std::string&, double, bool, std::uint64_t>(),
+                    const std::string&, const std::string&, double, bool, bool, std::uint64_t>(),
            "rows"_a, "labels"_a, "upper"_a, "classes"_a, "machine"_a, "method"_a, "tolerance"_a,
-           "shrinking"_a, "seed"_a, nb::keep_alive<1, 2>())
+           "shrinking"_a, "extrapolation"_a, "seed"_a, nb::keep_alive<1, 2>())
       .def("run", &Solver::run, "max_passes"_a, "max_seconds"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("finish", &Solver::finish, "max_seconds"_a = std::numeric_limits<double>::infinity(),

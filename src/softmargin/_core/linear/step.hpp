@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "block.hpp"
+#include "change.hpp"
 #include "rows.hpp"
 #include "subproblem.hpp"
 #include "weights.hpp"
@@ -65,13 +66,9 @@ class BlockStep {
   // Adds the block of example i, which W does not know of yet.
   void add_block(std::int32_t i, const Example& x) {
     rows_.read(i, row_);
-    set_.size = 0;
     change_.clear();
-    for (const Entry& entry : x.block) {
-      set_.add(entry.cls, 0, 0);
-      change_.push_back(entry.beta);
-    }
-    move_weights(x.label);
+    for (const Entry& entry : x.block) change_.add(entry.cls, entry.beta);
+    change_.template move<Machine>(weights_, row_, x.label);
   }
 
   Weights<Real>& weights() { return weights_; }
@@ -151,17 +148,18 @@ class BlockStep {
 
   // From the answer, in units of scores, to beta and W.
   Step take_step(const Example& x) {
-    const double q = x.squared_norm, C = x.upper, U = q * C;
+    const double q = x.squared_norm, C = x.upper, U = q * C, inverse = 1 / q;
     double total = 0, squares = 0, gain = 0;
     Step step;
-    change_.resize(set_.size);
+    change_.clear();
     for (std::size_t j = 0; j < set_.size; ++j) {
-      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
-      double change = moved - set_.beta[j];
-      if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) change = 0;
-      set_.b[j] = set_.beta[j] + change;
-      change_[j] = change;
-      step.changed |= change != 0;
+      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] * inverse, C);
+      const double change = moved - set_.beta[j];
+      set_.b[j] = set_.beta[j];
+      if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) continue;
+      set_.b[j] += change;
+      change_.add(set_.cls[j], change);
+      step.changed = true;
       total += change;
       squares += change * change;
       gain += change * set_.error[j];
@@ -169,40 +167,20 @@ class BlockStep {
     if (!step.changed) return step;
     step.movement = q * squares;
     step.gain = gain - q / 2 * (squares + (Machine::coupled ? total * total : 0));
-    move_weights(x.label);
+    change_.template move<Machine>(weights_, row_, x.label);
     return step;
   }
 
-  // W += row * (change of each class; a class pushes down, the example's own goes up).
-  void move_weights(std::int32_t y) {
-    double total = 0;
-    std::size_t used = 0;
-    moved_.clear();
-    for (std::size_t j = 0; j < set_.size; ++j) {
-      if (change_[j] == 0) continue;
-      total += change_[j];
-      moved_.push_back(set_.cls[j]);
-      change_[used++] = set_.cls[j] == y ? change_[j] : -change_[j];
-    }
-    change_.resize(used);
-    if (Machine::coupled) {
-      moved_.push_back(y);
-      change_.push_back(total);
-    }
-    weights_.add_columns(row_, moved_.data(), change_.data(), moved_.size());
-  }
-
+  // The block's own entries stand first among the candidates, in their order.
   void keep_block(Block& block) {
-    const auto size = static_cast<std::size_t>(
-        std::count_if(&set_.b[0], &set_.b[set_.size], [](double b) { return b > 0; }));
-    if (size > block.capacity() || (block.capacity() > 4 && 2 * size < block.capacity())) {
-      Block exact;  // no more room than twice what is needed
-      exact.reserve(size);
-      block.swap(exact);
-    }
-    block.clear();
-    for (std::size_t j = 0; j < set_.size; ++j)
+    const std::size_t before = block.size();
+    std::size_t kept = 0;
+    for (std::size_t j = 0; j < before; ++j)
+      if (set_.b[j] > 0) block[kept++] = {set_.b[j], set_.cls[j]};
+    block.resize(kept);
+    for (std::size_t j = before; j < set_.size; ++j)
       if (set_.b[j] > 0) block.push_back({set_.b[j], set_.cls[j]});
+    if (block.capacity() > 4 && 2 * block.size() < block.capacity()) block.shrink_to_fit();
   }
 
   const RowReader& rows_;
@@ -213,8 +191,8 @@ class BlockStep {
 
   Row row_;  // scratch from here on
   std::vector<Real> score_;
-  std::vector<std::int32_t> found_, moved_;
-  std::vector<double> change_;
+  std::vector<std::int32_t> found_;
+  Change change_;
   Candidates set_;
 };
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 #include "../weston_watkins/crammer_singer.hpp"
 #include "../weston_watkins/subproblem_greedy.hpp"
@@ -54,6 +55,11 @@ struct Machine {
       if (set.beta[j] > 0) worst = std::max(worst, -set.error[j]);
     }
     return worst;
+  }
+
+  // Brings the goals of a block into its bounds.
+  static void confine(std::span<Goal> goals, double C) {
+    for (Goal& goal : goals) goal.to = std::clamp(goal.to, 0.0, C);
   }
 
  protected:
@@ -119,9 +125,12 @@ class CrammerSinger final : public Machine {
     return worst;
   }
   static double gap(const Candidates& set, double C) {
-    double used = 0;
-    for (std::size_t j = 0; j < set.size; ++j) used += set.beta[j] * set.error[j];
-    return C * loss(set) - used;
+    double worst = 0, used = 0;
+    for (std::size_t j = 0; j < set.size; ++j) {
+      worst = std::max(worst, set.error[j]);
+      used += set.beta[j] * set.error[j];
+    }
+    return C * worst - used;
   }
   static double violation(const Candidates& set, double C) {
     const double worst = loss(set);
@@ -131,6 +140,13 @@ class CrammerSinger final : public Machine {
       if (set.beta[j] > 0) found = std::max(found, worst - set.error[j]);
     }
     return total < C * (1 - 1e-12) ? std::max(found, worst) : found;
+  }
+  static void confine(std::span<Goal> goals, double C) {
+    Machine::confine(goals, C);
+    double total = 0;
+    for (const Goal& goal : goals) total += goal.to;
+    if (total > C)
+      for (Goal& goal : goals) goal.to *= C / total;
   }
 };
 

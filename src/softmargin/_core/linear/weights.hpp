@@ -2,7 +2,12 @@
 // examples meets contiguous memory whichever features it has, and the loops run over classes.
 #pragma once
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -118,27 +123,40 @@ SOFTMARGIN_INLINE void add_outer(Real* W, std::ptrdiff_t classes, const std::int
     add_one(W + feature[e] * classes, change, static_cast<Real>(value[e]), classes);
 }
 
-// The classes c with low < score[c] <= high, in order; returns how many.
+// Which of a register of scores are above `low`: a bit each.
+#if defined(__AVX2__)
+SOFTMARGIN_INLINE unsigned bits_above(const double* score, double low) {
+  return _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(score), _mm256_set1_pd(low), _CMP_GT_OQ));
+}
+SOFTMARGIN_INLINE unsigned bits_above(const float* score, float low) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(score), _mm256_set1_ps(low), _CMP_GT_OQ));
+}
+#else
+template <class Real>
+SOFTMARGIN_INLINE unsigned bits_above(const Real* score, Real low) {
+  unsigned bits = 0;
+  for (int l = 0; l < lanes<Real>; ++l) bits |= static_cast<unsigned>(score[l] > low) << l;
+  return bits;
+}
+#endif
+
+// The classes c with low < score[c] <= high, in order; returns how many. What is read beyond the
+// last class is never used.
 template <class Real>
 SOFTMARGIN_INLINE std::size_t find_between(const Real* score, std::int32_t classes, Real low,
                                            Real high, std::int32_t* found) {
-  constexpr std::int32_t chunk = 16;
+  constexpr std::int32_t width = lanes<Real>;
   std::size_t size = 0;
-  std::int32_t c = 0;
-  for (; c + chunk <= classes; c += chunk) {
-    Real best[chunk];
-    for (int l = 0; l < chunk; ++l) best[l] = score[c + l] > low ? Real(1) : Real(0);
-    Real any = 0;
-    for (int l = 0; l < chunk; ++l) any += best[l];
-    if (any == 0) continue;
-    for (int l = 0; l < chunk; ++l) {
-      found[size] = c + l;
-      size += (score[c + l] > low) & (score[c + l] <= high);
+  for (std::int32_t c = 0; c < classes; c += 32) {
+    std::uint32_t bits = 0;
+    for (std::int32_t l = 0; l < 32 && c + l < classes; l += width)
+      bits |= bits_above(score + c + l, low) << l;
+    if (classes - c < 32) bits &= (1u << (classes - c)) - 1;
+    for (; bits != 0; bits &= bits - 1) {
+      const std::int32_t at = c + std::countr_zero(bits);
+      found[size] = at;
+      size += score[at] <= high;
     }
-  }
-  for (; c < classes; ++c) {
-    found[size] = c;
-    size += (score[c] > low) & (score[c] <= high);
   }
   return size;
 }

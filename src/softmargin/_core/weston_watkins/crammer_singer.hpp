@@ -19,8 +19,7 @@
 namespace softmargin::linear {
 
 inline double crammer_singer_root(double sum, double count, double C) {
-  const double free = sum / (count + 1);
-  return count > 0 ? std::max(free, (sum - C) / count) : free;
+  return sum <= C * (count + 1) ? sum / (count + 1) : (sum - C) / count;
 }
 
 class CrammerSingerRoot {

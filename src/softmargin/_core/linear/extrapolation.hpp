@@ -1,0 +1,223 @@
+// Extrapolation of the dual variables. Near the end, block descent goes the same way pass after
+// pass in ever shorter steps. So now and then the variables beta go on from where they were some
+// passes ago, beta_1, beta_2, ...: to
+//   beta + sum_a t_a (beta - beta_a)
+// with the t that would maximise the dual objective were there no bounds, brought back into the
+// bounds, and then towards that point as far as the objective rises. It never falls, so what holds
+// for the descent still holds.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "block.hpp"
+#include "change.hpp"
+#include "rows.hpp"
+#include "weights.hpp"
+
+namespace softmargin::linear {
+
+template <class Real, class Machine>
+class Extrapolation {
+ public:
+  Extrapolation(const RowReader& rows, std::int32_t classes)
+      : rows_(rows), classes_(classes), place_(classes, nowhere) {}
+
+  bool due(std::int64_t passes) const { return passes >= next_; }
+
+  // Told how the descent stands; moves the variables and the weights if enough is known of where
+  // they were, and remembers where they are. Returns by how much the dual objective rose.
+  double advance(std::int64_t passes, double dual, double gap, std::vector<Example>& examples,
+                 Weights<Real>& weights) {
+    double gain = 0;
+    if (known_ >= points) {
+      gain = move(examples, weights);
+      spacing_ = gain > worthwhile * (dual - dual_) ? closest : std::min(2 * spacing_, farthest);
+    }
+    const bool slow = gap > slow_fall * gap_;
+    if (known_ > 0 || slow) past_[known_++ % points].remember(examples, weights);
+    dual_ = dual + gain;
+    gap_ = gap;
+    next_ = passes + spacing_;
+    return gain;
+  }
+
+ private:
+  static constexpr std::size_t points = 3;
+  // Passes from one point to the next: few while that pays, and ever more while it does not.
+  static constexpr std::int64_t first = 6, closest = 3, farthest = 48;
+  // It pays if the objective rises by this share of what the passes since the last time did.
+  static constexpr double worthwhile = 0.02;
+  // Descent that leaves less of the gap after the first passes needs no help.
+  static constexpr double slow_fall = 0.75;
+
+  using Coefficients = std::array<double, points>;
+
+  // Where the descent was.
+  struct Past {
+    std::vector<std::size_t> start;  // of each example's entries
+    Block entries;
+    std::vector<Real> weights;
+
+    void remember(const std::vector<Example>& examples, Weights<Real>& now) {
+      start.assign(1, 0);
+      entries.clear();
+      for (const Example& x : examples) {
+        entries.insert(entries.end(), x.block.begin(), x.block.end());
+        start.push_back(entries.size());
+      }
+      weights = now.values();
+    }
+    std::span<const Entry> block(std::size_t i) const {
+      return std::span(entries).subspan(start[i], start[i + 1] - start[i]);
+    }
+  };
+
+  // Where the variables would go: the examples that move, the end of their goals, and what becomes
+  // of W.
+  struct Way {
+    Way(std::int32_t features, std::int32_t classes) : weights(features, classes) {}
+
+    std::vector<std::size_t> example, end;
+    std::vector<Goal> goals;
+    Weights<Real> weights;
+    double rise = 0;  // of the sum of the variables
+  };
+
+  double move(std::vector<Example>& examples, Weights<Real>& weights) {
+    const Coefficients t = best(examples, weights.values());
+    Way way(rows_.features, classes_);
+    for (std::size_t i = 0; i < examples.size(); ++i)
+      if (!stood_still(i, examples[i].block)) look_ahead(i, examples[i], t, way);
+    return go(way, examples, weights.values());
+  }
+
+  // The t that maximise the dual objective, were there no bounds.
+  Coefficients best(const std::vector<Example>& examples, const std::vector<Real>& W) const {
+    double total = 0;
+    for (const Example& x : examples)
+      for (const Entry& entry : x.block) total += entry.beta;
+    Coefficients g;
+    for (std::size_t a = 0; a < points; ++a) {
+      g[a] = total;
+      for (const Entry& entry : past_[a].entries) g[a] -= entry.beta;
+    }
+    std::array<Coefficients, points> H = {};
+    for (std::size_t j = 0; j + room < W.size(); ++j) {
+      Coefficients step;
+      for (std::size_t a = 0; a < points; ++a) {
+        step[a] = static_cast<double>(W[j]) - past_[a].weights[j];
+        g[a] -= W[j] * step[a];
+        for (std::size_t b = 0; b <= a; ++b) H[a][b] += step[a] * step[b];
+      }
+    }
+    return solve(H, g);
+  }
+
+  // H t = g by Cholesky's method. The steps are nearly parallel and H nearly singular.
+  static Coefficients solve(std::array<Coefficients, points> H, Coefficients t) {
+    const double largest = std::max({H[0][0], H[1][1], H[2][2]});
+    if (!(largest > 0)) return {};
+    for (std::size_t a = 0; a < points; ++a) {
+      H[a][a] += 1e-10 * largest;
+      for (std::size_t b = 0; b <= a; ++b) {
+        for (std::size_t c = 0; c < b; ++c) H[a][b] -= H[a][c] * H[b][c];
+        H[a][b] = b < a ? H[a][b] / H[b][b] : std::sqrt(std::max(H[a][a], 1e-12 * largest));
+      }
+      for (std::size_t c = 0; c < a; ++c) t[a] -= H[a][c] * t[c];
+      t[a] /= H[a][a];
+    }
+    for (std::size_t a = points; a-- > 0;) {
+      for (std::size_t c = a + 1; c < points; ++c) t[a] -= H[c][a] * t[c];
+      t[a] /= H[a][a];
+    }
+    return t;
+  }
+
+  bool stood_still(std::size_t i, const Block& block) const {
+    return std::all_of(past_.begin(), past_.end(), [&](const Past& past) {
+      return std::ranges::equal(block, past.block(i), [](const Entry& a, const Entry& b) {
+        return a.beta == b.beta && a.cls == b.cls;
+      });
+    });
+  }
+
+  void look_ahead(std::size_t i, const Example& x, const Coefficients& t, Way& way) {
+    const std::size_t start = way.goals.size();
+    combine(i, x.block, t, way.goals);
+    const auto goals = std::span(way.goals).subspan(start);
+    Machine::confine(goals, x.upper);
+    change_.clear();
+    for (const Goal& goal : goals) {
+      change_.add(goal.cls, goal.to - goal.from);
+      way.rise += goal.to - goal.from;
+    }
+    rows_.read(static_cast<std::int32_t>(i), row_);
+    change_.template move<Machine>(way.weights, row_, x.label);
+    way.example.push_back(i);
+    way.end.push_back(way.goals.size());
+  }
+
+  void combine(std::size_t i, const Block& block, const Coefficients& t, std::vector<Goal>& goals) {
+    const std::size_t start = goals.size();
+    double all = 1;
+    for (const double value : t) all += value;
+    for (const Entry& entry : block) {
+      place_[entry.cls] = goals.size();
+      goals.push_back({entry.beta, all * entry.beta, entry.cls});
+    }
+    for (std::size_t a = 0; a < points; ++a) {
+      for (const Entry& entry : past_[a].block(i)) {
+        if (place_[entry.cls] == nowhere) {
+          place_[entry.cls] = goals.size();
+          goals.push_back({0, 0, entry.cls});
+        }
+        goals[place_[entry.cls]].to -= t[a] * entry.beta;
+      }
+    }
+    for (std::size_t g = start; g < goals.size(); ++g) place_[goals[g].cls] = nowhere;
+  }
+
+  // As far towards the goals as the objective rises. Returns by how much it rose.
+  static double go(Way& way, std::vector<Example>& examples, std::vector<Real>& W) {
+    const std::vector<Real>& D = way.weights.values();
+    double slope = way.rise, curvature = 0;
+    for (std::size_t j = 0; j + room < W.size(); ++j) {
+      slope -= static_cast<double>(W[j]) * D[j];
+      curvature += static_cast<double>(D[j]) * D[j];
+    }
+    if (!(slope > 0 && curvature > 0)) return 0;
+    const double s = std::min(slope / curvature, 1.0);
+    for (std::size_t j = 0; j + room < W.size(); ++j) W[j] += static_cast<Real>(s * D[j]);
+    std::size_t g = 0;
+    for (std::size_t m = 0; m < way.example.size(); ++m) {
+      Block& block = examples[way.example[m]].block;
+      block.clear();
+      for (; g < way.end[m]; ++g)
+        if (const double beta = std::lerp(way.goals[g].from, way.goals[g].to, s); beta > 0)
+          block.push_back({beta, way.goals[g].cls});
+    }
+    return s * slope - s * s / 2 * curvature;
+  }
+
+  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+
+  const RowReader& rows_;
+  std::int32_t classes_;
+  std::array<Past, points> past_;
+  std::size_t known_ = 0;  // points so far; the last ones are kept
+  std::int64_t spacing_ = first, next_ = first;
+  double dual_ = 0, gap_ = std::numeric_limits<double>::infinity();  // at the last point
+
+  std::vector<std::size_t> place_;  // scratch: of a class among the goals of an example
+  Row row_;
+  Change change_;
+};
+
+}  // namespace softmargin::linear
