@@ -75,6 +75,24 @@ def test_goes_on_where_it_stopped(case, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_progress_goes_on_too(case, tmp_path, short_slices):
+    machine, X, y = case
+    progress = []
+
+    def until_half(status):
+        progress.append(status.progress)
+        return status.progress > 0.5
+
+    if not isinstance(machine, LinearSVC):
+        machine.set_params(working_set="second-order")
+    machine.set_params(checkpoint=tmp_path / "c", callbacks=[until_half])
+    with pytest.warns(ConvergenceWarning, match="stopped by a callback"):
+        machine.fit(X, y)
+    machine.set_params(callbacks=[lambda status: progress.append(status.progress)]).fit(X, y)
+    assert (np.diff(progress) >= 0).all()
+    assert progress[-1] == 1
+
+
 def test_problems_that_are_done_are_not_solved_again(tmp_path):
     X, z = make_data()
     y = np.digitize(z, [-0.3, 0.3])
@@ -169,6 +187,9 @@ CHANGES = {
     "points.1.precision": "float16",
     "points.1.effort.iterations": "many",
     "points.7": {},
+    "scales.1": None,
+    "scales.1.first": float("inf"),
+    "scales.1.progress": 2.0,
     "answers.0.model.intercept": float("nan"),
     "answers.0.solution.stop_reason": "TIRED",
     "answers.0.solution.seconds": None,
@@ -189,9 +210,13 @@ def unfinished(tmp_path):
     return machine, X, y, json.loads(header), numbers
 
 
-def refuse(machine, X, y, header, numbers):
+def write(path, header, numbers):
     payload = json.dumps(header).encode() + b"\n" + numbers
-    machine.checkpoint.write_bytes(MAGIC + hashlib.sha256(payload).digest() + payload)
+    path.write_bytes(MAGIC + hashlib.sha256(payload).digest() + payload)
+
+
+def refuse(machine, X, y, header, numbers):
+    write(machine.checkpoint, header, numbers)
     with pytest.raises(CheckpointError, match=r"cannot be read .*It is left as it is"):
         machine.fit(X, y)
 
@@ -208,6 +233,15 @@ def test_refuses_a_crafted_header(unfinished, change):
         place = place[folder]
     place[name] = CHANGES[change]
     refuse(machine, X, y, header, numbers)
+
+
+@SHARED
+def test_a_file_without_the_progress(unfinished):
+    """Such files were written before it was kept."""
+    machine, X, y, header, numbers = unfinished
+    del header["scales"]
+    write(machine.checkpoint, header, numbers)
+    assert machine.fit(X, y).solution_.converged
 
 
 @SHARED

@@ -425,3 +425,9 @@ def test_wrong_usage_shows_the_usage_of_the_sub_command(capsys):
     told = capsys.readouterr().err
     assert told.startswith("usage: softmargin train ")
     assert told.endswith("softmargin train: error: unrecognized arguments: --frobnicate\n")
+
+
+def test_a_misspelt_option_is_told_its_name(capsys):
+    with pytest.raises(SystemExit):
+        run("train", "--gama", "2", "two")
+    assert "unrecognized arguments: --gama (did you mean --gamma?)" in capsys.readouterr().err

@@ -220,6 +220,19 @@ def test_any_dense_array(name, kernel, data, tmp_path):
         assert_same_machine(plain, clone(machine).fit(variant, y), new)
 
 
+@pytest.mark.parametrize("features", [1, 7, 16, 19, 37])
+@pytest.mark.parametrize("working_set", ["auto", "second-order"])
+def test_float32_examples_take_the_same_path_to_the_bit(features, working_set):
+    """What a compiler fuses into one rounding must not depend on the type of the examples."""
+    rng = np.random.default_rng(features)
+    X = rng.normal(size=(80, features)).astype(np.float32)
+    y = X[:, 0] ** 2 + rng.normal(size=80)
+    machine = SVR(C=2.0, gamma=1.0 / features, precision="float64", working_set=working_set)
+    wide, narrow = (clone(machine).fit(X.astype(kind), y) for kind in (np.float64, np.float32))
+    np.testing.assert_array_equal(wide.dual_coef_, narrow.dual_coef_)
+    assert wide.solution_.dual_objective == narrow.solution_.dual_objective
+
+
 def test_integers_are_numbers(data):
     X, y, new = data
     whole = (X * 16).astype(int)

@@ -17,7 +17,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, StopReason, training
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, StopReason
 from softmargin.history import History
 from softmargin.plotting import plot_convergence
 from softmargin.watching import Status, Watch, watched
@@ -57,13 +57,6 @@ def case(request):
 
     X, z = make_data()
     return clone(MACHINES[request.param]), X, target(request.param, z)
-
-
-@pytest.fixture
-def short_slices(monkeypatch):
-    """A single step or block in each slice: so many looks at a fit do not depend on its speed."""
-    monkeypatch.setattr(training, "FIRST_SLICE", 0.0)
-    monkeypatch.setattr(training, "LONGEST_SLICE", 0.0)
 
 
 # --- limits and callbacks ---------------------------------------------------------------------
@@ -314,6 +307,35 @@ def test_log_lines(caplog, capfd, case):
         machine.set_params(verbose=2).fit(X, y)
     assert "100%" in caplog.records[-1].getMessage()
     assert capfd.readouterr() == ("", "")
+
+
+LOG = """
+import logging
+from threading import Thread
+from tests.test_watching import SVC, make_data
+def loggers():
+    named = [logging.getLogger(name) for name in sorted(logging.root.manager.loggerDict)]
+    return [(each.name, each.level, list(each.handlers)) for each in [logging.root, *named]]
+seen = []
+def fit():
+    SVC(C=100.0, verbose=2, callbacks=[lambda status: seen.append(loggers())]).fit(X, z > 0)
+X, z = make_data()
+before, threads = loggers(), [Thread(target=fit) for _ in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert seen
+assert all(state == before for state in [*seen, loggers()])
+logging.disable()
+fit()
+"""
+
+
+def test_log_lines_without_logging():
+    """In a process of its own, since pytest sets logging up."""
+    child = subprocess.run([sys.executable, "-c", LOG], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
+    assert child.stderr.count("SVC: 100% after ") == 3  # one each, and none where it is disabled
+    assert child.stdout == ""
 
 
 def test_progress_is_the_logarithm_of_the_violation():

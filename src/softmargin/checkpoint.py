@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import pickle
 import threading
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from softmargin.formulations import Dual, Model
 from softmargin.solution import Solution, StopReason
 from softmargin.training import Effort, Point
+from softmargin.watching import Scale
 
 MAGIC = b"softmargin checkpoint 2\n"
 DIGEST = 32
@@ -133,6 +135,7 @@ class Recorder:
         self.interval = 0.5 * checkpoint.every
         self.points: dict[int, Point] = {}
         self.answers: dict[int, Answer] = {}
+        self.scales: dict[int, Scale] = {}  # of the watch, which fills them
         self._lock = threading.Lock()
         self._noted: dict[int, float] = {}
         self._written = time.perf_counter()
@@ -200,6 +203,7 @@ class Recorder:
             "identity": self.identity,
             "points": {i: _point_fields(point) for i, point in points.items()},
             "answers": {i: _answer_fields(*a[:2]) for i, a in self.answers.items()},
+            "scales": {i: asdict(self.scales[i]) for i in points if i in self.scales},
         }
         numbers = b"".join(np.asarray(array, NUMBER).tobytes() for array in arrays)
         return json.dumps(header).encode() + b"\n" + numbers
@@ -237,6 +241,8 @@ class Recorder:
         if numbers.left or len(begun) != len(header["points"]):
             raise ValueError("more numbers than the fit has")
         self.points = points
+        scales = header.get("scales", {})  # without, the progress starts at 0
+        self.scales = {i: _scale(scales[str(i)]) for i in begun if str(i) in scales}
 
     def _check_identity(self, found: Any) -> None:
         ours, theirs = self.identity["parameters"], found["parameters"]
@@ -276,6 +282,13 @@ def _point(known: Any, numbers: _Numbers, variables: Variables) -> Point:
     if known["precision"] not in ("float32", "float64"):
         raise ValueError(f"precision {known['precision']!r}")
     return Point(beta, known["precision"], _typed(Effort, known["effort"]))
+
+
+def _scale(known: Any) -> Scale:
+    scale = _typed(Scale, known)
+    if not (0 <= scale.first < math.inf and 0 <= scale.progress <= 1):
+        raise ValueError(f"scale {known!r}")
+    return scale
 
 
 def _typed(kind: type[T], known: Any, **others: Any) -> T:

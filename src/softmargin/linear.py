@@ -204,7 +204,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
             parts = problem.split(self._threads())
             stated = (problem.column, problem.upper, problem.constant)
             recorder = self._recorder(problem.X, stated, parts, parts=len(parts))
-            with self._watched(problem.X, len(parts)) as watch:
+            with self._watched(problem.X, len(parts), recorder) as watch:
                 starts = self._starts(parts, problem, codes, recorder)
                 result = descend(parts, starts, self._settings(problem, watch, recorder))
             self.solution_ = result.solution

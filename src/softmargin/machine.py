@@ -125,7 +125,7 @@ class KernelMachine(Saving, Expansion, Observed):
         kernel = self._make_kernel(X, weight)
         variables = [DualVariables(problem.dual()) for _, problem in problems]
         recorder = self._recorder(X, _stated(problems), variables)
-        with self._watched(X, len(problems)) as watch:
+        with self._watched(X, len(problems), recorder) as watch:
             starts = self._starts(names, problems, recorder)
             answers = self._train(kernel, X, problems, starts, watch, recorder)
         solutions = [solution for _, solution, _ in answers]

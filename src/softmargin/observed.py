@@ -61,7 +61,7 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _history: History
 
     @contextmanager
-    def _watched(self, X: Any, problems: int) -> Iterator[Watch]:
+    def _watched(self, X: Any, problems: int, recorder: Recorder | None) -> Iterator[Watch]:
         """Watches over a fit of so many problems; keeps its history."""
         history, tasks = History(), skl.tasks(self, X)
         with shown(self.verbose, type(self).__name__) as observers:
@@ -72,6 +72,7 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 time_limit=self.time_limit,
                 observers=observers,
                 measure=self._measure,
+                scales=recorder.scales if recorder else None,
             )
             with watch.interruptible(self.on_interrupt == "keep"):
                 yield watch

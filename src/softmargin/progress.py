@@ -25,8 +25,7 @@ def shown(verbose: int, name: str) -> Iterator[list[Observer]]:
         with _bar(name) as bar:
             yield [bar]
     else:
-        with _logging_somewhere():
-            yield [Lines(name)]
+        yield [Lines(name, _logger())]
 
 
 def summary(status: Status) -> str:
@@ -65,15 +64,15 @@ def _bar(name: str) -> Iterator[Observer]:
 class Lines:
     """A line at the start, then after ever longer times, up to a minute; and one per fit's end."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.next = name, 0.0
+    def __init__(self, name: str, logger: logging.Logger) -> None:
+        self.name, self.logger, self.next = name, logger, 0.0
 
     def __call__(self, status: Status) -> None:
         ended = status.ended == status.problems
         if not ended and status.seconds < self.next:
             return
         self.next = status.seconds + min(max(1.0, 0.5 * status.seconds), 60.0)
-        LOGGER.info(
+        self.logger.info(
             "%s: %3.0f%% after %.1f s, %s",
             self.name,
             100 * status.progress,
@@ -82,19 +81,12 @@ class Lines:
         )
 
 
-@contextmanager
-def _logging_somewhere() -> Iterator[None]:
-    """Who asks for lines shall get them: where no logging is set up, they go to standard error."""
+def _logger() -> logging.Logger:
+    """The package's logger.  Who asks for lines shall get them: where no logging is set up, one of
+    the fit's own writes them to standard error, and what the process shares stays as it is."""
     if LOGGER.hasHandlers():
-        yield
-        return
-    handler: logging.Handler = logging.StreamHandler()
+        return LOGGER
+    own, handler = logging.Logger(LOGGER.name, logging.INFO), logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    level = LOGGER.level
-    LOGGER.addHandler(handler)
-    LOGGER.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        LOGGER.removeHandler(handler)
-        LOGGER.setLevel(level)
+    own.addHandler(handler)
+    return own

@@ -113,6 +113,23 @@ class Abandoned(Exception):  # noqa: N818 - it never reaches a user
     """The fit has failed or was interrupted elsewhere: what this thread does is for nobody."""
 
 
+@dataclass
+class Scale:
+    """How far a problem's violation has fallen from its first value to tol, from 0 to 1 on a
+    logarithmic scale."""
+
+    first: float = 0.0
+    progress: float = 0.0
+
+    def see(self, violation: float, tol: float) -> None:
+        if not math.isfinite(violation):
+            return
+        self.first = max(self.first, violation)
+        if self.first > tol:
+            fallen = math.log(self.first / max(violation, tol))
+            self.progress = max(self.progress, fallen / math.log(self.first / tol))
+
+
 class Watch:
     """Watches over one fit.  Threads that solve its problems share it."""
 
@@ -124,6 +141,7 @@ class Watch:
         time_limit: float | None = None,
         observers: Sequence[Observer] = (),
         measure: Measure = VIOLATION,
+        scales: dict[int, Scale] | None = None,
     ) -> None:
         self.problems, self.tol, self.time_limit = problems, tol, time_limit
         self.measure = measure
@@ -132,9 +150,9 @@ class Watch:
         self.begin = time.perf_counter()
         self.stop: StopReason | None = None
         self.abandoned = threading.Event()
-        self.ended = self.solved = 0
+        self.ended = 0
         self._lock = threading.Lock()
-        self._scales: dict[int, _Scale] = {}
+        self._scales = {} if scales is None else scales  # by problem; with a past, if it goes on
         self._hurry: dict[int, Callable[[], None]] = {}
 
     @property
@@ -161,8 +179,7 @@ class Watch:
         if self.abandoned.is_set():
             raise Abandoned
         with self._lock:
-            scale = self._scales.setdefault(problem, _Scale(self.tol))
-            scale.see(counts["violation"])
+            self._scales.setdefault(problem, Scale()).see(counts["violation"], self.tol)
             self._tell(problem, counts)
         return self.expired()
 
@@ -177,8 +194,7 @@ class Watch:
         with self._lock:
             self.ended += 1
             if solution.stop_reason.final:
-                self.solved += 1
-                self._scales.pop(problem, None)
+                self._scales.setdefault(problem, Scale()).progress = 1.0
             counts = {
                 "iterations": solution.iterations,
                 "violation": self.measure.value(solution),
@@ -193,14 +209,14 @@ class Watch:
     def _tell(self, problem: int, counts: dict[str, Any]) -> None:
         if not self.observers:
             return
-        begun = sum(scale.progress for scale in self._scales.values())
+        progress = sum(scale.progress for scale in self._scales.values())
         status = Status(
             problem=problem,
             problems=self.problems,
             ended=self.ended,
             tol=self.tol,
             seconds=self.seconds,
-            progress=min((self.solved + begun) / self.problems, 1.0),
+            progress=min(progress / self.problems, 1.0),
             measure=self.measure,
             stop=self._stopped_by_callback,
             **counts,
@@ -237,18 +253,3 @@ class Watch:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
-
-
-class _Scale:
-    """How far a violation has fallen from its first value to tol, on a logarithmic scale."""
-
-    def __init__(self, tol: float) -> None:
-        self.tol, self.first, self.progress = tol, 0.0, 0.0
-
-    def see(self, violation: float) -> None:
-        if not math.isfinite(violation):
-            return
-        self.first = max(self.first, violation)
-        if self.first > self.tol:
-            fallen = math.log(self.first / max(violation, self.tol))
-            self.progress = max(self.progress, fallen / math.log(self.first / self.tol))

@@ -95,9 +95,12 @@ class DenseExamples final : public Examples<Real> {
     for (; f + lanes <= this->features; f += lanes)
       for (int l = 0; l < lanes; ++l) {
         const double v = x[f + l] - centre_[f + l];
-        sums[l] += v * v;
+        sums[l] = multiply_add(v, v, sums[l]);
       }
-    for (; f < this->features; ++f) sum += (x[f] - centre_[f]) * (x[f] - centre_[f]);
+    for (; f < this->features; ++f) {
+      const double v = x[f] - centre_[f];
+      sum = multiply_add(v, v, sum);
+    }
     for (int l = 0; l < lanes; ++l) sum += sums[l];
     return sum;
   }
@@ -135,9 +138,9 @@ class DenseExamples final : public Examples<Real> {
     Index f = 0;
     for (; f + lanes <= features; f += lanes)
       for (int l = 0; l < lanes; ++l)
-        sums[l] += static_cast<Real>(x[f + l] - centre_[f + l]) * b[f + l];
+        sums[l] = multiply_add(static_cast<Real>(x[f + l] - centre_[f + l]), b[f + l], sums[l]);
     Real sum = 0;
-    for (; f < features; ++f) sum += static_cast<Real>(x[f] - centre_[f]) * b[f];
+    for (; f < features; ++f) sum = multiply_add(static_cast<Real>(x[f] - centre_[f]), b[f], sum);
     for (int l = 0; l < lanes; ++l) sum += sums[l];
     return sum;
   }

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     if unknown:  # argparse would show the usage of all sub-commands
-        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        args.parser.error(_unrecognized(unknown, args.parser))
     try:
         code: int = args.run(args)
         sys.stdout.flush()
@@ -48,6 +48,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"softmargin {args.subcommand}: error: {_in_words(error)}", file=sys.stderr)
         return BAD_INPUT
     return code
+
+
+def _unrecognized(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    from difflib import get_close_matches
+
+    options = [option for action in parser._actions for option in action.option_strings]
+    meant = [match for word in words for match in get_close_matches(word, options, 1, 0.8)]
+    remedy = f" (did you mean {', '.join(meant)}?)" if meant else ""
+    return f"unrecognized arguments: {' '.join(words)}{remedy}"
 
 
 def _in_words(error: Exception) -> str:

@@ -31,7 +31,6 @@ from softmargin.solution import Solution, StopReason
 from softmargin.working_sets import BY_NAME, WorkingSet
 
 FORMAT, VERSION, READABLE_BY = "softmargin model", 1, 1
-SUFFIX = ".softmargin"
 SCALARS = (bool, int, float, str, type(None))
 
 
