@@ -186,6 +186,27 @@ def stretched():
     return X * np.geomspace(0.01, 3, 8), y
 
 
+@pytest.mark.parametrize("length", [1e-3, 1e-5, 1e-7])
+def test_blocks_of_short_rows_keep_to_their_bound(length):
+    # C |x|^2 is far below the rounding of the errors there.
+    rng = np.random.default_rng(0)
+    X, y, C = length * rng.standard_normal((40, 5)), np.arange(40) % 20, np.full(40, 0.1)
+    rows = _core.linear.Rows.dense(X, 0.0)
+    options = (rows, y.astype(np.int32), C, 20, "crammer_singer", "newton", 1e-9, True, True, 0)
+    solver = _core.linear.SolverFloat64(*options)
+    solver.run(300, 1e9)
+    status = solver.finish()
+    starts, columns, beta = solver.dual_variables()
+    sums = np.add.reduceat(beta, starts[:-1])
+    assert (sums <= C * (1 + 1e-12)).all()
+    pull = np.zeros((40, 20))
+    pull[np.repeat(np.arange(40), np.diff(starts)), columns] = -beta
+    pull[np.arange(40), y] += sums
+    dual = beta.sum() - 0.5 * np.sum((X.T @ pull) ** 2)
+    assert dual == pytest.approx(status.dual, rel=1e-9)
+    assert dual <= status.primal * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_extrapolation_keeps_to_the_problem(machine):
     X, y = stretched()

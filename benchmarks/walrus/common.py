@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from data import ALL, SMALL, DataSet
 
 from softmargin import _core
-from softmargin.descent import EXTRAPOLATED_WEIGHTS_BYTES, NEAR_CACHE_BYTES
+from softmargin.descent import NEAR_CACHE_BYTES
 
 
 def arguments(description: str, default: Iterable[str] = tuple(ALL)) -> argparse.Namespace:
@@ -56,14 +56,9 @@ def solver(
         method,
         tol,
         shrinking,
-        extrapolation and _small(data, EXTRAPOLATED_WEIGHTS_BYTES),
+        extrapolation,
         seed,
     )
-
-
-def _small(data: DataSet, limit: int) -> bool:
-    """Whether W takes no more bytes."""
-    return 8 * int(data.X.shape[1]) * data.classes <= limit
 
 
 class Fit(NamedTuple):
@@ -82,7 +77,7 @@ def timed_fit(
 ) -> Fit:
     """A fit as LinearSVC makes it: float32 first if W is large, ended and certified in float64."""
     start = time.process_time()
-    large = not _small(data, NEAR_CACHE_BYTES)
+    large = 8 * data.X.shape[1] * data.classes > NEAR_CACHE_BYTES
     statuses, dual = [], None
     if precision == "float32" or (precision == "auto" and large):
         first = solver(data, precision="Float32", **options)

@@ -1,8 +1,8 @@
-"""Whole fits to a relative gap of 1e-3 (C = 1, no intercept), CPU seconds, means over five orders of
-the examples, the variants in turn: newton against sorted, with shrinking and extrapolation in both;
-without one of them; float64 weights throughout; sorted with none of these, which is the paper's
-program; and how often and how narrowly examples are visited.  Infinite: not done after 200 seconds.
-"""
+"""Whole fits to a relative gap of 1e-3 (C = 1, no intercept), CPU seconds, means over five orders
+of the examples, the variants in turn: newton against sorted, with shrinking and extrapolation in
+both; without one of them; float64 weights throughout; sorted with none of these, which is the
+paper's program; and how often and how narrowly examples are visited.  Infinite: not done after 200
+seconds."""
 
 from __future__ import annotations
 

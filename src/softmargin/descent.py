@@ -27,8 +27,6 @@ from softmargin.watching import Watch
 FLOAT32_GAP = 1e-4  # the relative gap up to which weights in float32 are trusted to make progress
 NEAR_CACHE_BYTES = 2**20  # weights that fit are read no faster in float32
 
-EXTRAPOLATED_WEIGHTS_BYTES = 2**24  # extrapolation takes three more copies
-
 BYTES_PER_VARIABLE = 16
 MANY_VARIABLES_BYTES = 2**28  # below, there is no need to look how much memory is left
 
@@ -49,10 +47,6 @@ class Problem:
     constant: float
     first: int = 0
     """Where this problem's columns stand in the whole, if it was split."""
-
-    @property
-    def bytes_of_weights(self) -> int:
-        return 8 * int(self.X.shape[1]) * self.columns
 
     def rows(self) -> Any:
         reader = _core.linear.Rows
@@ -145,7 +139,8 @@ def weights_precision(problem: Problem, asked: str) -> str:
     """The precision that the weights have at first; "auto" looks at their size."""
     if asked != "auto":
         return asked
-    return "float32" if problem.bytes_of_weights > NEAR_CACHE_BYTES else "float64"
+    bytes_of_weights = 8 * problem.X.shape[1] * problem.columns
+    return "float32" if bytes_of_weights > NEAR_CACHE_BYTES else "float64"
 
 
 def _descend_part(problem: Problem, number: int, start: Point | None, settings: Settings) -> Result:
@@ -226,7 +221,7 @@ class _Run:
             "newton",
             max(settings.tol, FLOAT32_GAP) if narrow else settings.tol,
             settings.shrinking,
-            self.problem.bytes_of_weights <= EXTRAPOLATED_WEIGHTS_BYTES,
+            True,  # extrapolation
             settings.seed,
         )
         if start.beta:

@@ -57,7 +57,9 @@ class Descent final : public AnyDescent<Real> {
       entries += static_cast<double>(row.size);
       if (!std::isfinite(x.squared_norm))
         throw std::invalid_argument(
-            "X holds values so large that the squared norm of a row overflows; scale the data");
+            "X (or intercept_scaling) is so large that the squared norm of a row overflows; scale "
+            "the "
+            "data");
       if (x.upper <= 0) continue;
       if (x.squared_norm > 0)
         order_.push_back(i);

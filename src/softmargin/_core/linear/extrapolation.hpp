@@ -44,7 +44,7 @@ class Extrapolation {
       if (!pays) known_ = 0;
     }
     const bool slow = gap > gap_ * std::pow(slow_fall, passes - passes_);
-    const bool goes_on = pays && (known_ > 0 || slow);
+    const bool goes_on = pays && (known_ > 0 || slow) && bytes(examples, weights) <= most_bytes;
     if (goes_on) past_[known_++ % points].remember(examples, weights);
     next_ = passes + (goes_on ? spacing : pause_);
     passes_ = passes;
@@ -61,6 +61,8 @@ class Extrapolation {
   static constexpr double worthwhile = 0.05;
   // A gap that falls to less than this with every pass needs no help.
   static constexpr double slow_fall = 0.97;
+  // Of a point; two of them are kept, and another is made for a while.
+  static constexpr std::size_t most_bytes = std::size_t{1} << 24;
 
   using Coefficients = std::array<double, points>;
 
@@ -94,6 +96,12 @@ class Extrapolation {
     Weights<Real> weights;
     double rise = 0;  // of the sum of the variables
   };
+
+  static std::size_t bytes(const std::vector<Example>& examples, Weights<Real>& weights) {
+    std::size_t entries = 0;
+    for (const Example& x : examples) entries += x.block.size();
+    return entries * sizeof(Entry) + weights.values().size() * sizeof(Real);
+  }
 
   double move(std::vector<Example>& examples, Weights<Real>& weights) {
     const Coefficients t = best(examples, weights.values());

@@ -117,6 +117,11 @@ class CrammerSinger final : public Machine {
   void solve(Candidates& set, double U, double G) {
     int passes = 0;
     clip(set, crammer_singer_newton(set.v.data(), set.size, U, G, passes), U);
+    // Where U is tiny beside v, rounding of v - g may leave more than U.
+    double total = 0;
+    for (std::size_t j = 0; j < set.size; ++j) total += set.b[j];
+    if (total > U)
+      for (std::size_t j = 0; j < set.size; ++j) set.b[j] *= U / total;
   }
   static double constant_loss(std::int32_t) { return 1; }
   static double loss(const Candidates& set) {
