@@ -1,7 +1,7 @@
 // Extrapolation of the dual variables. Near the end, block descent goes the same way pass after
 // pass in ever shorter steps. So now and then the variables beta go on from where they were some
-// passes ago, beta_1 and beta_2: to
-//   beta + t_1 (beta - beta_1) + t_2 (beta - beta_2)
+// passes ago, beta_1 to beta_3: to
+//   beta + sum_a t_a (beta - beta_a)
 // with the t that would maximise the dual objective were there no bounds, brought back into the
 // bounds, and then towards that point as far as the objective rises. It never falls, so what holds
 // for the descent still holds.
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -54,17 +55,18 @@ class Extrapolation {
   }
 
  private:
-  static constexpr std::size_t points = 2;
+  static constexpr std::size_t points = 3;
   // Passes from one point to the next, and before another try where it does not pay.
   static constexpr std::int64_t spacing = 3, shortest_pause = 6, longest_pause = 48;
   // It pays if the objective rises by this share of what the passes since the last time did.
   static constexpr double worthwhile = 0.05;
   // A gap that falls to less than this with every pass needs no help.
   static constexpr double slow_fall = 0.97;
-  // Of a point; two of them are kept, and another is made for a while.
+  // Of a point; three of them are kept, and another is made for a while.
   static constexpr std::size_t most_bytes = std::size_t{1} << 24;
 
   using Coefficients = std::array<double, points>;
+  using Matrix = std::array<Coefficients, points>;
 
   // Where the descent was.
   struct Past {
@@ -121,22 +123,39 @@ class Extrapolation {
       g[a] = total;
       for (const Entry& entry : past_[a].entries) g[a] -= entry.beta;
     }
-    double first = 0, second = 0, both = 0;  // inner products of the two steps
+    Matrix H = {};
     for (std::size_t j = 0; j + room < W.size(); ++j) {
-      const double w = W[j], a = w - past_[0].weights[j], b = w - past_[1].weights[j];
-      g[0] -= w * a;
-      g[1] -= w * b;
-      first += a * a;
-      second += b * b;
-      both += a * b;
+      Coefficients step;
+      for (std::size_t a = 0; a < points; ++a) {
+        step[a] = static_cast<double>(W[j]) - past_[a].weights[j];
+        g[a] -= W[j] * step[a];
+        for (std::size_t b = 0; b <= a; ++b) H[a][b] += step[a] * step[b];
+      }
     }
-    const double ridge = 1e-10 * std::max(first, second);  // the steps are nearly parallel
-    first += ridge;
-    second += ridge;
-    const double determinant = first * second - both * both;
-    if (!(determinant > 0)) return {};
-    return {(second * g[0] - both * g[1]) / determinant,
-            (first * g[1] - both * g[0]) / determinant};
+    return solve(H, g);
+  }
+
+  // H t = g by Cholesky's method, from the lower half of H; nearly singular, because the steps are
+  // nearly parallel.
+  static Coefficients solve(Matrix H, Coefficients t) {
+    double largest = 0;
+    for (std::size_t a = 0; a < points; ++a) largest = std::max(largest, H[a][a]);
+    if (!(largest > 0)) return {};
+    for (std::size_t a = 0; a < points; ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        for (std::size_t c = 0; c < b; ++c) H[a][b] -= H[a][c] * H[b][c];
+        H[a][b] /= H[b][b];
+        H[a][a] -= H[a][b] * H[a][b];
+        t[a] -= H[a][b] * t[b];
+      }
+      H[a][a] = std::sqrt(std::max(H[a][a], 0.0) + 1e-10 * largest);
+      t[a] /= H[a][a];
+    }
+    for (std::size_t a = points; a-- > 0;) {
+      for (std::size_t b = a + 1; b < points; ++b) t[a] -= H[b][a] * t[b];
+      t[a] /= H[a][a];
+    }
+    return t;
   }
 
   bool stood_still(std::size_t i, const Block& block) const {
@@ -165,7 +184,7 @@ class Extrapolation {
 
   void combine(std::size_t i, const Block& block, const Coefficients& t, std::vector<Goal>& goals) {
     const std::size_t start = goals.size();
-    const double all = 1 + t[0] + t[1];
+    const double all = std::accumulate(t.begin(), t.end(), 1.0);
     for (const Entry& entry : block) {
       place_[entry.cls] = goals.size();
       goals.push_back({entry.beta, all * entry.beta, entry.cls});
