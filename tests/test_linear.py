@@ -186,7 +186,7 @@ def stretched():
     return X * np.geomspace(0.01, 3, 8), y
 
 
-@pytest.mark.parametrize("length", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("length", [1e-3, 1e-5, 1e-7, 1e-9])
 def test_blocks_of_short_rows_keep_to_their_bound(length):
     # C |x|^2 is far below the rounding of the errors there.
     rng = np.random.default_rng(0)
@@ -194,8 +194,8 @@ def test_blocks_of_short_rows_keep_to_their_bound(length):
     rows = _core.linear.Rows.dense(X, 0.0)
     options = (rows, y.astype(np.int32), C, 20, "crammer_singer", "newton", 1e-9, True, True, 0)
     solver = _core.linear.SolverFloat64(*options)
-    solver.run(300, 1e9)
-    status = solver.finish()
+    status = solver.run(300, 1e9)
+    assert status.optimal
     starts, columns, beta = solver.dual_variables()
     sums = np.add.reduceat(beta, starts[:-1])
     assert (sums <= C * (1 + 1e-12)).all()
@@ -218,10 +218,12 @@ def test_extrapolation_keeps_to_the_problem(machine):
     status, dual = solver.run(1, 1e9), -np.inf
     while not status.optimal:
         status = solver.run(1, 1e9)
+        assert not status.stuck
         assert status.dual >= dual - 1e-12 * abs(dual)
         dual = status.dual
     assert status.visits < plain.visits / 3
     assert status.primal == pytest.approx(plain.primal, rel=2e-9)
+    assert status.violation < 1e-3
     starts, columns, beta = solver.dual_variables()
     example = np.repeat(np.arange(len(y)), np.diff(starts))
     B = np.zeros((len(y), 4))
@@ -566,6 +568,31 @@ def test_values_too_large_to_square():
         LinearSVC().fit([[1e200], [-1e200]], [0, 1])
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_variables_at_a_bound_stay_there(machine):
+    # They would have their whole error count as a violation otherwise.
+    X, y = digits()
+    found = LinearSVC(machine, tol=1e-5, max_iter=10**5, random_state=0).fit(X / 16, y)
+    assert found.solution_.converged
+    assert found.solution_.kkt_violation < 0.01
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("scale", "C"), [(1e-155, 1.0), (1e-9, 1.0), (1e100, 1e-200)])
+def test_squares_at_the_edge_of_numbers(machine, scale, C):
+    X, y = iris()
+    found = LinearSVC(machine, C=C, fit_intercept=False, random_state=0).fit(X * scale, y)
+    assert found.solution_.converged
+    assert np.isfinite(found.coef_).all()
+    assert found.solution_.relative_gap <= 1e-3
+
+
+def test_a_price_too_large_for_a_number():
+    X, y = small()
+    with pytest.raises(ValueError, match=r"C=1e\+308 times a weight .* Lower C"):
+        LinearSVC(C=1e308).fit(X, y, sample_weight=np.full(len(y), 10.0))
+
+
 def test_tiny_and_huge_values():
     X = np.array([[1e-160, 0], [0, 1e-160], [1e100, 0], [0, 1e100]])
     found = LinearSVC(fit_intercept=False, random_state=0).fit(X, [0, 1, 0, 1])
@@ -626,6 +653,10 @@ def test_the_core_checks_what_it_is_given():
     options = (5, "weston_watkins", "newton", 1e-3, True, True, 0)
     with pytest.raises(ValueError, match="do not fit"):
         _core.linear.SolverFloat64(rows, y[1:].astype(np.int32), np.ones(len(y)), *options)
+    for label in (-1, 5):
+        labels = np.full(len(y), label, dtype=np.int32)
+        with pytest.raises(ValueError, match="not the number of a class"):
+            _core.linear.SolverFloat64(rows, labels, np.ones(len(y)), *options)
     with pytest.raises(ValueError, match="rows of X must be contiguous"):
         _core.linear.Rows.dense(np.asfortranarray(X), 0.0)
     with pytest.raises(ValueError, match="unknown machine"):

@@ -2,7 +2,7 @@
 of the examples, the variants in turn: newton against sorted, with shrinking and extrapolation in
 both; without one of them; float64 weights throughout; sorted with none of these, which is the
 paper's program; and how often and how narrowly examples are visited.  Infinite: not done after 200
-seconds."""
+seconds (of the clock, in one of the two precisions)."""
 
 from __future__ import annotations
 

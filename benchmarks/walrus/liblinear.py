@@ -1,7 +1,7 @@
 """Our Crammer-Singer against LIBLINEAR's (scikit-learn's LinearSVC), no intercept, C = 1, CPU
-seconds, least of three runs in turn.  Twice: each at its defaults (ours a relative gap of 1e-3,
-proven; LIBLINEAR's at most 1,000 passes); and each at the largest tolerance of its list at which
-the primal value is within 1e-3 of the optimum, which nobody knows beforehand."""
+seconds, least of three runs in turn.  Twice: each at its default tolerance (ours a relative gap of
+1e-3, proven; LIBLINEAR's at most 1,000 passes); and each at the largest tolerance of its list at
+which the primal value is within 1e-3 of the optimum, which nobody knows beforehand."""
 
 from __future__ import annotations
 

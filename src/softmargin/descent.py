@@ -217,12 +217,12 @@ class _Run:
             self.problem.column,
             self.problem.upper,
             self.problem.columns,
-            self.problem.machine,
-            "newton",
-            max(settings.tol, FLOAT32_GAP) if narrow else settings.tol,
-            settings.shrinking,
-            True,  # extrapolation
-            settings.seed,
+            machine=self.problem.machine,
+            method="newton",
+            tolerance=max(settings.tol, FLOAT32_GAP) if narrow else settings.tol,
+            shrinking=settings.shrinking,
+            extrapolation=True,
+            seed=settings.seed,
         )
         if start.beta:
             solver.start_from(*start.beta)

@@ -16,7 +16,7 @@ struct LinearStatus {
   std::int64_t passes = 0, visits = 0, narrow_visits = 0, checks = 0, entries = 0;
   std::int64_t active = 0;  // examples that do not rest
   bool checked = false;     // whether the last complete check was of where the descent stands
-  double relative_gap() const { return primal > 0 ? gap / primal : 0; }
+  double relative_gap() const { return primal == 0 ? 0 : gap / primal; }  // NaN stays NaN
 };
 
 template <class Real>

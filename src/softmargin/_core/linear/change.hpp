@@ -23,7 +23,8 @@ class Change {
     total_ += by;
   }
 
-  // W += row * (change of each class; a class pushes down, the example's own goes up).
+  // W += row * (change of each class; a class pushes down, the example's own goes up). Once: the
+  // change is of no use afterwards.
   template <class Machine, class Real>
   void move(Weights<Real>& weights, const Row& row, std::int32_t own) {
     for (std::size_t j = 0; j < cls_.size(); ++j)

@@ -34,7 +34,7 @@ namespace softmargin::linear {
 template <class Real, class Machine>
 class Descent final : public AnyDescent<Real> {
  public:
-  // labels: -1 for a class that has no weights of its own (two classes, one-vs-rest).
+  // labels: -1 for a class that has no weights of its own (one-vs-rest).
   Descent(const RowReader& rows, const std::int32_t* labels, const double* upper,
           std::int32_t classes, double tolerance, bool shrinking, bool extrapolation,
           std::uint64_t seed)
@@ -51,6 +51,8 @@ class Descent final : public AnyDescent<Real> {
     for (std::int32_t i = 0; i < rows.count; ++i) {
       Example& x = examples_[i];
       x.label = labels[i];
+      if (x.label < (Machine::coupled ? 0 : -1) || x.label >= classes)
+        throw std::invalid_argument("a label is not the number of a class");
       x.upper = upper[i];
       rows_.read(i, row);
       for (std::size_t e = 0; e < row.size; ++e) x.squared_norm += row.value[e] * row.value[e];

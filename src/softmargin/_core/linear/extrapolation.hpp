@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -28,7 +27,7 @@ template <class Real, class Machine>
 class Extrapolation {
  public:
   Extrapolation(const RowReader& rows, std::int32_t classes)
-      : rows_(rows), classes_(classes), place_(classes, nowhere) {}
+      : rows_(rows), classes_(classes), is_goal_(classes), was_(classes) {}
 
   bool due(std::int64_t passes) const { return passes >= next_; }
 
@@ -102,7 +101,8 @@ class Extrapolation {
   static std::size_t bytes(const std::vector<Example>& examples, Weights<Real>& weights) {
     std::size_t entries = 0;
     for (const Example& x : examples) entries += x.block.size();
-    return entries * sizeof(Entry) + weights.values().size() * sizeof(Real);
+    return entries * sizeof(Entry) + examples.size() * sizeof(std::size_t) +
+           weights.values().size() * sizeof(Real);
   }
 
   double move(std::vector<Example>& examples, Weights<Real>& weights) {
@@ -184,21 +184,23 @@ class Extrapolation {
 
   void combine(std::size_t i, const Block& block, const Coefficients& t, std::vector<Goal>& goals) {
     const std::size_t start = goals.size();
-    const double all = std::accumulate(t.begin(), t.end(), 1.0);
     for (const Entry& entry : block) {
-      place_[entry.cls] = goals.size();
-      goals.push_back({entry.beta, all * entry.beta, entry.cls});
+      is_goal_[entry.cls] = true;
+      goals.push_back({entry.beta, entry.beta, entry.cls});
     }
     for (std::size_t a = 0; a < points; ++a) {
       for (const Entry& entry : past_[a].block(i)) {
-        if (place_[entry.cls] == nowhere) {
-          place_[entry.cls] = goals.size();
-          goals.push_back({0, 0, entry.cls});
-        }
-        goals[place_[entry.cls]].to -= t[a] * entry.beta;
+        if (!is_goal_[entry.cls]) goals.push_back({0, 0, entry.cls});
+        is_goal_[entry.cls] = true;
+        was_[entry.cls] = entry.beta;
+      }
+      // Differences first: a variable that did not move, at its bound say, stays there to the bit.
+      for (std::size_t g = start; g < goals.size(); ++g) {
+        goals[g].to += t[a] * (goals[g].from - was_[goals[g].cls]);
+        was_[goals[g].cls] = 0;
       }
     }
-    for (std::size_t g = start; g < goals.size(); ++g) place_[goals[g].cls] = nowhere;
+    for (std::size_t g = start; g < goals.size(); ++g) is_goal_[goals[g].cls] = false;
   }
 
   // As far towards the goals as the objective rises. Returns by how much it rose.
@@ -223,8 +225,6 @@ class Extrapolation {
     return s * slope - s * s / 2 * curvature;
   }
 
-  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
-
   const RowReader& rows_;
   std::int32_t classes_;
   std::array<Past, points> past_;
@@ -234,7 +234,8 @@ class Extrapolation {
   std::int64_t passes_ = 0;
   double dual_ = 0, gap_ = std::numeric_limits<double>::infinity();
 
-  std::vector<std::size_t> place_;  // scratch: of a class among the goals of an example
+  std::vector<char> is_goal_;  // scratch, by class; cleared after use
+  std::vector<double> was_;
   Row row_;
   Change change_;
 };

@@ -148,12 +148,12 @@ class BlockStep {
 
   // From the answer, in units of scores, to beta and W.
   Step take_step(const Example& x) {
-    const double q = x.squared_norm, C = x.upper, U = q * C, inverse = 1 / q;
+    const double q = x.squared_norm, C = x.upper, U = q * C;
     double total = 0, squares = 0, gain = 0;
     Step step;
     change_.clear();
     for (std::size_t j = 0; j < set_.size; ++j) {
-      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] * inverse, C);
+      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
       const double change = moved - set_.beta[j];
       set_.b[j] = set_.beta[j];
       if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) continue;
@@ -161,12 +161,12 @@ class BlockStep {
       change_.add(set_.cls[j], change);
       step.changed = true;
       total += change;
-      squares += change * change;
+      squares += q * change * change;
       gain += change * set_.error[j];
     }
     if (!step.changed) return step;
-    step.movement = q * squares;
-    step.gain = gain - q / 2 * (squares + (Machine::coupled ? total * total : 0));
+    step.movement = squares;
+    step.gain = gain - (squares + (Machine::coupled ? q * total * total : 0)) / 2;
     change_.template move<Machine>(weights_, row_, x.label);
     return step;
   }

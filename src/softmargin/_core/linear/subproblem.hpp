@@ -51,7 +51,7 @@ struct Machine {
   static double violation(const Candidates& set, double C) {
     double worst = 0;
     for (std::size_t j = 0; j < set.size; ++j) {
-      if (set.beta[j] < C) worst = std::max(worst, set.error[j]);
+      if (set.beta[j] < C * (1 - 1e-12)) worst = std::max(worst, set.error[j]);
       if (set.beta[j] > 0) worst = std::max(worst, -set.error[j]);
     }
     return worst;
@@ -116,11 +116,15 @@ class CrammerSinger final : public Machine {
   }
   void solve(Candidates& set, double U, double G) {
     int passes = 0;
-    clip(set, crammer_singer_newton(set.v.data(), set.size, U, G, passes), U);
-    // Where U is tiny beside v, rounding of v - g may leave more than U.
+    const double g = crammer_singer_newton(set.v.data(), set.size, U, G, passes);
+    clip(set, g, U);
+    // The sum is min(g, U). Where U is tiny beside v, rounding of v - g may leave more, less or
+    // nothing of it.
     double total = 0;
     for (std::size_t j = 0; j < set.size; ++j) total += set.b[j];
-    if (total > U)
+    if (total == 0 && g >= U)
+      set.b[std::max_element(set.v.begin(), set.v.begin() + set.size) - set.v.begin()] = U;
+    else if (total > U || g >= U)
       for (std::size_t j = 0; j < set.size; ++j) set.b[j] *= U / total;
   }
   static double constant_loss(std::int32_t) { return 1; }
