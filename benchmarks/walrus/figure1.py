@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from common import arguments, passes, print_table, until
 from data import ALL
 
-options = arguments(__doc__, default=("satimage", "clinc150", "sector_like"))
+options = arguments(__doc__, default=("satimage", "plant_margin", "sector_like", "clinc150"))
 decay = 1e-2 if options.quick else 1e-4
 methods = {"newton": "C0", "sorted": "C1", "greedy": "C2"}
 figure, axes = plt.subplots(2, len(options.data), figsize=(5 * len(options.data), 7), squeeze=False)
@@ -44,5 +44,7 @@ for column, name in enumerate(options.data):
     gaps.set_ylabel("relative gap")
     gaps.set_xlabel("CPU seconds")
     gaps.legend()
+    for axis in (objectives, gaps):
+        axis.locator_params(axis="x", nbins=4)
 print_table(["data", "k", "method", "passes", "CPU s", "primal", "relative gap"], rows)
 figure.savefig(options.out / "figure1.png", dpi=120, bbox_inches="tight")
