@@ -13,8 +13,8 @@ from softmargin.kernels import Function, FunctionOfProducts, Kernel
 from softmargin.working_sets import BY_NAME, Block, SecondOrder, WorkingSet
 
 SMALL = 800
-"""Up to so many examples a problem is small: all of its kernel matrix is computed at once.  For
-classification that takes 0.4 to 0.8 of the time of blocks, for one-class machines as long."""
+"""Up to so many examples a problem is small: all of its kernel matrix is computed at once, which
+takes classification less time than blocks and one-class machines as long."""
 
 LARGE = 20_000
 """From so many examples on, larger blocks save more rounds than their own problems cost."""

@@ -32,6 +32,12 @@ struct Example {
   Block block;
 };
 
+inline std::size_t count_entries(const std::vector<Example>& examples) {
+  std::size_t entries = 0;
+  for (const Example& x : examples) entries += x.block.size();
+  return entries;
+}
+
 // What a visit considers of a block: the classes that are not zero before it or may not be after
 // it. There is room for all classes; the first `size` places are in use.
 struct Candidates {

@@ -23,6 +23,8 @@ class Change {
     total_ += by;
   }
 
+  double total() const { return total_; }
+
   // W += row * (change of each class; a class pushes down, the example's own goes up). Once: the
   // change is of no use afterwards.
   template <class Machine, class Real>

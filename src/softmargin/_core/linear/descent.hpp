@@ -59,8 +59,7 @@ class Descent final : public AnyDescent<Real> {
       entries += static_cast<double>(row.size);
       if (!std::isfinite(x.squared_norm))
         throw std::invalid_argument(
-            "X (or intercept_scaling) is so large that the squared norm of a row overflows; scale "
-            "the "
+            "X or intercept_scaling is so large that a row's squared norm overflows; scale the "
             "data");
       if (x.upper <= 0) continue;
       if (x.squared_norm > 0)
@@ -131,8 +130,7 @@ class Descent final : public AnyDescent<Real> {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   LinearStatus status() {
-    status_.entries = 0;
-    for (const Example& x : examples_) status_.entries += static_cast<std::int64_t>(x.block.size());
+    status_.entries = static_cast<std::int64_t>(count_entries(examples_));
     status_.active = static_cast<std::int64_t>(order_.size() - turns_.resting());
     status_.checked = checked_;
     return status_;

@@ -99,9 +99,7 @@ class Extrapolation {
   };
 
   static std::size_t bytes(const std::vector<Example>& examples, Weights<Real>& weights) {
-    std::size_t entries = 0;
-    for (const Example& x : examples) entries += x.block.size();
-    return entries * sizeof(Entry) + examples.size() * sizeof(std::size_t) +
+    return count_entries(examples) * sizeof(Entry) + examples.size() * sizeof(std::size_t) +
            weights.values().size() * sizeof(Real);
   }
 

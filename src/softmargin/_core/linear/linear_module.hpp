@@ -131,8 +131,7 @@ class LinearSolver {
     std::vector<std::int64_t> starts{0};
     std::vector<std::int32_t> cls;
     std::vector<double> beta;
-    std::size_t entries = 0;
-    for (const Example& example : descent_->examples()) entries += example.block.size();
+    const std::size_t entries = count_entries(descent_->examples());
     starts.reserve(static_cast<std::size_t>(count_) + 1);
     cls.reserve(entries);
     beta.reserve(entries);

@@ -149,7 +149,7 @@ class BlockStep {
   // From the answer, in units of scores, to beta and W.
   Step take_step(const Example& x) {
     const double q = x.squared_norm, C = x.upper, U = q * C;
-    double total = 0, squares = 0, gain = 0;
+    double squares = 0, gain = 0;
     Step step;
     change_.clear();
     for (std::size_t j = 0; j < set_.size; ++j) {
@@ -160,13 +160,13 @@ class BlockStep {
       set_.b[j] += change;
       change_.add(set_.cls[j], change);
       step.changed = true;
-      total += change;
       squares += q * change * change;
       gain += change * set_.error[j];
     }
     if (!step.changed) return step;
+    const double total = Machine::coupled ? change_.total() : 0;
     step.movement = squares;
-    step.gain = gain - (squares + (Machine::coupled ? q * total * total : 0)) / 2;
+    step.gain = gain - (squares + q * total * total) / 2;
     change_.template move<Machine>(weights_, row_, x.label);
     return step;
   }

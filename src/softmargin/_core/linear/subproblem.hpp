@@ -51,7 +51,7 @@ struct Machine {
   static double violation(const Candidates& set, double C) {
     double worst = 0;
     for (std::size_t j = 0; j < set.size; ++j) {
-      if (set.beta[j] < C * (1 - 1e-12)) worst = std::max(worst, set.error[j]);
+      if (set.beta[j] < C) worst = std::max(worst, set.error[j]);
       if (set.beta[j] > 0) worst = std::max(worst, -set.error[j]);
     }
     return worst;
