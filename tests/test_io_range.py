@@ -1,6 +1,7 @@
 """Scaling, and the range files of svm-scale."""
 
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -49,10 +50,19 @@ def test_features_that_were_constant_or_not_there_are_left_out():
     assert not scaled[:, [2, 4, 6, 7, 8]].nnz
 
 
-def test_a_huge_index_costs_nothing():
+@pytest.mark.thread_unsafe(reason="tracemalloc sees all threads")
+@pytest.mark.parametrize(
+    ("lower", "expected"), [(0, [1.0, 1.0]), (-1, [1.0, -1.0, -1.0, 1.0])], ids=["some", "all"]
+)
+def test_a_huge_index_costs_nothing(lower, expected):
     wide = sp.csr_matrix(([1.0, 2.0], [0, 10**9], [0, 1, 2]), shape=(2, 10**9 + 1))
-    scaled = Range.of(wide, 0, 1).apply(wide)
-    assert scaled.data.tolist() == [1.0, 1.0]
+    scale = Range.of(wide, lower, 1)
+    tracemalloc.start()
+    scaled = scale.apply(wide)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert scaled.data.tolist() == expected
+    assert peak < 2**20
 
 
 def test_files_round_trip(tmp_path):

@@ -80,9 +80,7 @@ class Range:
 
     def _apply_to_entries(self, X: sp.csr_matrix) -> sp.csr_matrix:
         """Where zero stays zero, entries can be scaled one by one."""
-        place = np.searchsorted(self.features, X.indices)
-        place = np.minimum(place, max(len(self.features) - 1, 0))
-        known = self.features[place] == X.indices if len(self.features) else X.indices < 0
+        place, known = self._places(X.indices)
         data = np.zeros_like(X.data)
         low, high = self.minimum[place[known]], self.maximum[place[known]]
         data[known] = _scaled(X.data[known], self.lower, self.upper, low, high)
@@ -91,14 +89,26 @@ class Range:
         return scaled
 
     def _apply_to_all(self, X: sp.csr_matrix) -> sp.csr_matrix:
-        rows = max(1, BLOCK_ENTRIES // max(len(self.features), 1))
+        # Picking columns of X would take memory for the greatest index, which a file of a few
+        # bytes can make huge; columns that count the known features need only as many.
+        place, known = self._places(X.indices)
+        known_part = (np.where(known, X.data, 0.0), place, X.indptr)
+        compact = sp.csr_matrix(known_part, shape=(X.shape[0], len(self.features)))
+        rows = max(1, BLOCK_ENTRIES // len(self.features))
         blocks = []
         for start in range(0, X.shape[0], rows):
-            values = X[start : start + rows][:, self.features].toarray()
+            values = compact[start : start + rows].toarray()
             block = sp.coo_matrix(_scaled(values, *self._limits()))
             block = (block.data, (block.row, self.features[block.col]))
             blocks.append(sp.csr_matrix(block, shape=(len(values), X.shape[1])))
         return sp.vstack(blocks, format="csr") if blocks else X
+
+    def _places(self, columns: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where each column is among the features, and whether it is there at all."""
+        place = np.searchsorted(self.features, columns)
+        place = np.minimum(place, max(len(self.features) - 1, 0))
+        known = self.features[place] == columns if len(self.features) else columns < 0
+        return place, known
 
     def unknown(self, X: Any) -> list[int]:
         """Features of X, counted from 1, that the range does not know and leaves out."""
