@@ -5,6 +5,7 @@
 // intercept is added here, so that nothing behind this interface knows of intercepts.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -81,18 +82,24 @@ class DenseRows final : public RowReader {
     const Value* x = data_ + row * row_stride_;
     std::int32_t f = 0;
     for (; f + chunk <= width_; f += chunk) {
-      int zeros = 0;
-      for (int l = 0; l < chunk; ++l) zeros += x[f + l] == 0;
-      if (zeros == chunk) continue;
-      if (zeros > most_zeros) {
-        for (int l = 0; l < chunk; ++l) out.add(f + l, static_cast<double>(x[f + l]));
-        continue;
+      unsigned present = 0;
+      for (int l = 0; l < chunk; l += lanes<Value>) present |= bits_not_zero(x + f + l) << l;
+      if (present == 0) continue;
+      std::int32_t* feature = out.feature.data() + out.size;
+      double* value = out.value.data() + out.size;
+      if (std::popcount(present) >= chunk - most_zeros) {
+        for (int l = 0; l < chunk; ++l) feature[l] = f + l;
+        for (int l = 0; l < chunk; ++l) value[l] = static_cast<double>(x[f + l]);
+        out.size += chunk;
+      } else {
+        std::size_t size = 0;
+        for (int l = 0; l < chunk; ++l) {
+          feature[size] = f + l;
+          value[size] = static_cast<double>(x[f + l]);
+          size += present >> l & 1;
+        }
+        out.size += size;
       }
-      for (int l = 0; l < chunk; ++l) {
-        out.feature[out.size + l] = f + l;
-        out.value[out.size + l] = static_cast<double>(x[f + l]);
-      }
-      out.size += chunk;
     }
     for (; f < width_; ++f) out.add(f, static_cast<double>(x[f]));
   }

@@ -2,10 +2,6 @@
 // examples meets contiguous memory whichever features it has, and the loops run over classes.
 #pragma once
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -19,9 +15,6 @@
 
 namespace softmargin::linear {
 
-// Registers as wide as AVX2's; compilers split them where there are none so wide.
-template <class Real>
-constexpr std::ptrdiff_t lanes = 32 / sizeof(Real);
 constexpr int most_registers = 8;
 // How far loops over registers may go beyond the last class.
 constexpr std::size_t room = most_registers * lanes<float>;
@@ -122,23 +115,6 @@ SOFTMARGIN_INLINE void add_outer(Real* W, std::ptrdiff_t classes, const std::int
   for (std::size_t e = 0; e < size; ++e)
     add_one(W + feature[e] * classes, change, static_cast<Real>(value[e]), classes);
 }
-
-// Which of a register of scores are above `low`: a bit each.
-#if defined(__AVX2__)
-SOFTMARGIN_INLINE unsigned bits_above(const double* score, double low) {
-  return _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(score), _mm256_set1_pd(low), _CMP_GT_OQ));
-}
-SOFTMARGIN_INLINE unsigned bits_above(const float* score, float low) {
-  return _mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(score), _mm256_set1_ps(low), _CMP_GT_OQ));
-}
-#else
-template <class Real>
-SOFTMARGIN_INLINE unsigned bits_above(const Real* score, Real low) {
-  unsigned bits = 0;
-  for (int l = 0; l < lanes<Real>; ++l) bits |= static_cast<unsigned>(score[l] > low) << l;
-  return bits;
-}
-#endif
 
 // The classes c with low < score[c] <= high, in order; returns how many. What is read beyond the
 // last class is never used.
