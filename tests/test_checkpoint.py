@@ -159,6 +159,19 @@ def test_parts_are_those_of_the_checkpoint(tmp_path):
         clone(machine).set_params(n_jobs=3).fit(X, y)
 
 
+@pytest.mark.parametrize("name", ["SVC", "LinearSVC", "LinearSVC in parts"])
+def test_counts_the_seconds_before(name, tmp_path):
+    X, z = make_data()
+    y, path = target(name, z), tmp_path / "c"
+    machine = stopped(clone(MACHINES[name]), X, y, path)
+    header, _, numbers = path.read_bytes()[len(MAGIC) + DIGEST :].partition(b"\n")
+    known = json.loads(header)
+    for point in known["points"].values():
+        point["effort"]["seconds"] = 1000.0
+    write(path, known, numbers)
+    assert machine.fit(X, y).solution_.seconds > 1000
+
+
 def test_refuses_damaged_and_foreign_files(tmp_path):
     X, z = make_data()
     path = tmp_path / "c"

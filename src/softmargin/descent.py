@@ -128,7 +128,6 @@ class Result:
 
 def descend(parts: list[Problem], starts: dict[int, Point], settings: Settings) -> Result:
     """Solves the parts of a problem side by side; `starts` are the points that they go on from."""
-    began = time.perf_counter()
     tasks = [
         partial(_descend_part, part, number, starts.get(number), settings)
         for number, part in enumerate(parts)
@@ -139,7 +138,7 @@ def descend(parts: list[Problem], starts: dict[int, Point], settings: Settings) 
     if len(results) == 1:
         return results[0]
     return Result(
-        _combine([result.solution for result in results], time.perf_counter() - began),
+        _combine([result.solution for result in results]),
         np.hstack([result.weights for result in results]),
         _merge([result.dual for result in results], parts),
     )
@@ -271,9 +270,11 @@ def _stop_reason(status: Any, stop: StopReason | None) -> StopReason:
     return StopReason.NO_PROGRESS if status.stuck else stop or StopReason.MAX_ITER
 
 
-def _combine(solutions: list[Solution], seconds: float) -> Solution:
-    """One certificate for parts that ran side by side: each pass of each is a pass of all."""
+def _combine(solutions: list[Solution]) -> Solution:
+    """One certificate for parts that ran side by side: each pass of each is a pass of all, and
+    the time of the slowest is that of all."""
     passes = max(solution.iterations for solution in solutions)
+    seconds = max(solution.seconds for solution in solutions)
     return replace(Solution.combine(solutions), iterations=passes, seconds=seconds, problems=())
 
 
