@@ -265,6 +265,17 @@ def test_class_weight_scales_the_weights_of_examples(machine):
     np.testing.assert_allclose(balanced.class_weight_, len(y) / (5 * np.bincount(y)))
 
 
+def test_balanced_classes_are_balanced_by_their_weights():
+    # As in scikit-learn's LinearSVC since 1.7: a weight is so many repetitions there, too.
+    X, y = small()
+    times = np.random.default_rng(1).integers(0, 4, len(y))
+    options = {"class_weight": "balanced", "C": 0.1, **TIGHT}
+    weighted = LinearSVC(**options).fit(X, y, times)
+    repeated = LinearSVC(**options).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.class_weight_, repeated.class_weight_)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_relabelling_permutes_the_weights(machine):
     X, y = small()

@@ -103,11 +103,18 @@ def sample_weights(sample_weight: Any, count: int) -> Array:
     return np.maximum(weight, 0.0)
 
 
-def class_weights(class_weight: Any, classes: Any, labels: Any) -> Array:
-    """One positive factor on C per class."""
+def class_weights(
+    class_weight: Any, classes: Any, labels: Any, counts: Array | None = None
+) -> Array:
+    """One positive factor on C per class.  "balanced" goes by the `counts` of the classes, which
+    are those of `labels` unless given."""
     if class_weight is None:
         return np.ones(len(classes))
-    weights: Array = compute_class_weight(class_weight, classes=classes, y=labels)
+    weights: Array
+    if class_weight == "balanced" and counts is not None:
+        weights = counts.sum() / (len(classes) * counts)
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=labels)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(
             f"class_weight={class_weight!r} gives the weights {weights.tolist()};"
