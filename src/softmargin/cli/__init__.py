@@ -26,6 +26,8 @@ EXIT_CODES = "exit codes: 0 success, 1 bad input, 2 wrong usage, 130 interrupted
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if hasattr(sys.stdout, "reconfigure"):  # names that the terminal's encoding does not have
+        sys.stdout.reconfigure(errors="backslashreplace")
     parser = _parser()
     args, unknown = parser.parse_known_args(_respelled(sys.argv[1:] if argv is None else argv))
     if args.subcommand is None:
@@ -35,7 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.parser.error(_unrecognized(unknown, args.parser))
     try:
         code: int = args.run(args)
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         words = ": ".join(["interrupted", *map(str, interrupt.args)])
         print(f"softmargin {args.subcommand}: {words}", file=sys.stderr)

@@ -75,6 +75,12 @@ def switch(word: str) -> bool:
     return word == "1"
 
 
+def seed(word: str) -> int:
+    if not word.isdecimal() or int(word) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number from 0 to 2^32 - 1")
+    return int(word)
+
+
 def respell(argv: Sequence[str]) -> list[str]:
     """LIBSVM's ``-w1 5`` (label 1, weight 5) as ``--class-weight 1=5``, which argparse knows."""
     spelled, k = [], 0
@@ -204,7 +210,13 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="of the kernel values (default: auto)",
     )
-    add("--threads", type=int, metavar="N", help="how many threads train (default: 1)")
+    add(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="how many threads train (default: a kernel machine as many as there are processors,"
+        " or as OMP_NUM_THREADS says; a linear machine 1)",
+    )
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
 
 
