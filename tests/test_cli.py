@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -509,6 +510,15 @@ def test_names_that_the_terminal_cannot_show():
     done = subprocess.run([*COMMAND, "check", "umlaut.csv"], env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert rb"no (1), n\xf6 (1)" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are any bytes there")
+def test_names_of_files_are_shown_as_they_are():
+    name = b"caf\xe9"
+    shutil.copy("two", name)
+    done = subprocess.run([*COMMAND, "train", name], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(b"model       caf\xe9.model\n")
 
 
 def test_a_failure_to_write_names_the_file_that_was_asked_for(monkeypatch, capsys):
