@@ -1,6 +1,8 @@
 """The pages' Python snippets run as they stand, one after the other, as a reader would run them."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,3 +22,11 @@ def test_snippets_run(page, tmp_path, monkeypatch):
         exec(snippet, names)
     assert names
     assert not list(tmp_path.iterdir()), "a checkpoint is left"
+
+
+@pytest.mark.parametrize(
+    "name", ["io.read_data", "io.FileError", "checkpoint.Checkpoint", "plotting.plot_convergence"]
+)
+def test_names_that_the_pages_call_by_their_module(name):
+    code = f"import softmargin; softmargin.{name}"
+    subprocess.run([sys.executable, "-c", code], check=True)
