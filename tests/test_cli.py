@@ -473,6 +473,10 @@ def test_what_is_written_to_standard_output_is_alone_there(capsysbinary):
     again, report = capsysbinary.readouterr()
     assert again == model
     assert json.loads(report)["machine"] == "SVC"
+    assert run("predict", "two", "m.model", "-") == 0
+    predictions, report = capsysbinary.readouterr()
+    assert {*predictions.split()} == {b"-1", b"1"}
+    assert report.startswith(b"Accuracy = ")
 
 
 def test_json_has_no_infinity_and_no_nan(capsys):

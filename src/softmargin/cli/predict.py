@@ -153,7 +153,7 @@ def _report(
                 result |= {"labels": labels, "probabilities": columns.tolist()}
             elif columns is not None:
                 result["decision_values"] = columns.tolist()
-        print(as_json(result))
+        print(as_json(result), file=sys.stderr if args.output == "-" else sys.stdout)
     elif not args.quiet:
-        out = sys.stdout if args.output is not None else sys.stderr
+        out = sys.stderr if args.output in (None, "-") else sys.stdout
         print(*prediction_lines(result), sep="\n", file=out)
