@@ -75,6 +75,12 @@ def switch(word: str) -> bool:
     return word == "1"
 
 
+def threads(word: str) -> int:
+    if not re.fullmatch(r"-?[1-9]\d{0,8}", word):
+        raise argparse.ArgumentTypeError(f"{word!r} is neither 1 or more nor -1 (all processors)")
+    return int(word)
+
+
 def seed(word: str) -> int:
     if not word.isdecimal() or int(word) >= 2**32:
         raise argparse.ArgumentTypeError(f"{word!r} is not a whole number from 0 to 2^32 - 1")
@@ -212,9 +218,9 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--threads",
-        type=int,
+        type=threads,
         metavar="N",
-        help="how many threads train (default: a kernel machine as many as there are processors,"
+        help="how many threads train, -1 for one per processor (default: a kernel machine as many as there are processors,"
         " or as OMP_NUM_THREADS says; a linear machine 1)",
     )
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
