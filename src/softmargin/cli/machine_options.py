@@ -220,8 +220,8 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         "--threads",
         type=threads,
         metavar="N",
-        help="how many threads train, -1 for one per processor (default: a kernel machine as many as there are processors,"
-        " or as OMP_NUM_THREADS says; a linear machine 1)",
+        help="how many threads train, -1 for one per processor (default: -1, or what"
+        " OMP_NUM_THREADS says; of a linear machine 1)",
     )
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
 
