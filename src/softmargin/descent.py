@@ -89,10 +89,20 @@ class Problem:
         column, beta = take(int(starts[-1])), take(int(starts[-1]))
         if not ((column >= 0) & (column < self.columns) & (column % 1 == 0)).all():
             raise ValueError("columns that the weights do not have")
-        limit = np.repeat(self.upper, np.diff(starts).astype(np.int64))
-        if not ((beta >= 0) & (beta <= limit * (1 + 1e-9))).all():
-            raise ValueError("variables out of their bounds")
+        self._check_variables(np.diff(starts).astype(np.int64), column.astype(np.int32), beta)
         return [starts.astype(np.int64), column.astype(np.int32), beta]
+
+    def _check_variables(self, counts: Any, column: NDArray[np.int32], beta: Array) -> None:
+        example = np.repeat(np.arange(len(self.upper)), counts)
+        place = example * self.columns + column
+        if len(np.unique(place)) < len(place):
+            raise ValueError("variables that stand there twice")
+        if self.machine != "ovr" and (column == self.column[example]).any():
+            raise ValueError("variables of an example's own class")
+        simplex = self.machine == "crammer_singer"
+        used: Any = np.bincount(example, weights=beta)[example] if simplex else beta
+        if not ((beta >= 0) & (used <= self.upper[example] * (1 + 1e-9))).all():
+            raise ValueError("variables out of their bounds")
 
 
 @dataclass(frozen=True)

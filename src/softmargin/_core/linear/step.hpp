@@ -155,9 +155,11 @@ class BlockStep {
     for (std::size_t j = 0; j < set_.size; ++j) {
       const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
       const double change = moved - set_.beta[j];
+      // A variable beside its bound goes there however near it is: whatever is below has room left.
+      const double least = moved < C ? 1e-14 * std::max(moved, set_.beta[j]) : 0;
       set_.b[j] = set_.beta[j];
-      if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) continue;
-      set_.b[j] += change;
+      if (std::abs(change) <= least) continue;
+      set_.b[j] = moved;
       change_.add(set_.cls[j], change);
       step.changed = true;
       squares += q * change * change;
