@@ -136,6 +136,11 @@ def test_a_callback_that_fails_leaves_the_machine_as_it_was():
     assert machine.solution_ is before["solution_"]
 
 
+def test_a_callback_that_is_no_function_is_named():
+    with pytest.raises(TypeError, match=r"callbacks has 3, which is no function.*set_callbacks"):
+        SVR(callbacks=[3]).fit(*make_data())
+
+
 @SHARED
 def test_callbacks_change_no_bit(case):
     machine, X, y = case
