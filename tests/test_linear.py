@@ -584,6 +584,10 @@ def test_bad_parameters_are_named(options, message):
 def test_values_too_large_to_square():
     with pytest.raises(ValueError, match="overflows; scale the data"):
         LinearSVC().fit([[1e200], [-1e200]], [0, 1])
+    # A row of weight zero is absent, whatever it holds.
+    found = LinearSVC(random_state=0).fit([[1.0], [-1.0], [1e200]], [0, 1, 1], [1.0, 1.0, 0.0])
+    without = LinearSVC(random_state=0).fit([[1.0], [-1.0]], [0, 1])
+    np.testing.assert_array_equal(found.coef_, without.coef_)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

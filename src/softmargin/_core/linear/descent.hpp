@@ -54,6 +54,7 @@ class Descent final : public AnyDescent<Real> {
       if (x.label < (Machine::coupled ? 0 : -1) || x.label >= classes)
         throw std::invalid_argument("a label is not the number of a class");
       x.upper = upper[i];
+      if (x.upper <= 0) continue;  // as if it were not there
       rows_.read(i, row);
       for (std::size_t e = 0; e < row.size; ++e) x.squared_norm += row.value[e] * row.value[e];
       entries += static_cast<double>(row.size);
@@ -61,7 +62,6 @@ class Descent final : public AnyDescent<Real> {
         throw std::invalid_argument(
             "X or intercept_scaling is so large that a row's squared norm overflows; scale the "
             "data");
-      if (x.upper <= 0) continue;
       if (x.squared_norm > 0)
         order_.push_back(i);
       else
