@@ -468,6 +468,8 @@ def test_threads_share_out_the_classes(precision):
 def test_threads_are_refused_where_they_have_nothing_to_do():
     with pytest.raises(ValueError, match="n_jobs=2 needs multi_class='ovr'"):
         LinearSVC(n_jobs=2).fit(*small())
+    with pytest.raises(ValueError, match="n_jobs=0 has no meaning: use None"):
+        LinearSVC("ovr", n_jobs=0).fit(*small())
 
 
 def test_the_seed_decides():

@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
@@ -22,6 +21,7 @@ from softmargin.descent import Dual, Problem, Settings, descend, weights_precisi
 from softmargin.io.saving import Saving
 from softmargin.memory import available_bytes
 from softmargin.observed import Observed
+from softmargin.planning import threads
 from softmargin.training import NO_LIMIT, Point
 from softmargin.validation import (
     check_classes_present,
@@ -260,7 +260,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
                 f"n_jobs={self.n_jobs} needs multi_class='ovr', whose classes are separate"
                 f" problems; the descent of {self.multi_class!r} is sequential. Use n_jobs=None."
             )
-        return int(effective_n_jobs(self.n_jobs))
+        return threads(self.n_jobs)
 
     def _settings(self, problem: Problem, watch: Watch, recorder: Recorder | None) -> Settings:
         return Settings(
