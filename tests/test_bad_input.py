@@ -260,6 +260,28 @@ def test_kernel_that_overflows(machine_class, sparse):
     refused(machine_class(), ["gamma='scale'", "variance", "Scale"], huge * 1e130, Y)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scale", [1e25, 1e-25])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_kernel_values_beyond_float32_alone(kernel, scale, dtype):
+    """Rows are float32 from 1000 examples on; what only float64 can hold is fitted in float64."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1100, 2)).astype(np.float32)
+    y = np.where(points[:, 0] + 0.1 * points[:, 1] ** 2 > 0, 1, -1)
+    scaled = (points * scale).astype(dtype)
+    gamma, C = 0.5 / scale**2, 1 / scale**2 if kernel == "linear" else 1.0
+    machine = SVC(kernel=kernel, gamma=gamma, C=C, tol=1e-4).fit(scaled, y)
+    unscaled = SVC(kernel=kernel, gamma=0.5, tol=1e-4).fit(points, y)
+    values, expected = machine.decision_function(scaled), unscaled.decision_function(points)
+    np.testing.assert_allclose(values, expected, atol=1e-2)
+    fresh = points[:30] + np.float32(0.01)
+    values = machine.decision_function((fresh * scale).astype(dtype))
+    np.testing.assert_allclose(values, unscaled.decision_function(fresh), atol=1e-2)
+    if kernel == "rbf" or scale > 1:  # products that are too small are zero
+        with pytest.raises(ValueError, match="kernel value of rows"):
+            SVC(kernel=kernel, gamma=gamma, precision="float32").fit(scaled, y)
+
+
 def test_kernel_that_overflows_off_the_diagonal_only():
     """(<a, b> - 1e155)^2 is moderate where a = b, and infinite where they are orthogonal."""
     rows = np.sqrt(1e155) * np.eye(4)
