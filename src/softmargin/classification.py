@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin import multiclass
@@ -140,11 +140,8 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """
         values = self._pair_values(X)
         if self.decision_function_shape == "ovr" and len(self.classes_) > 2:
-            return self._class_values(values)
+            return multiclass.class_values(values, len(self.classes_))
         return values
-
-    def _class_values(self, pair_values: Array) -> Array:
-        return np.asarray(_ovr_decision_function(pair_values < 0, -pair_values, len(self.classes_)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the samples in X."""
@@ -155,7 +152,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if len(self.classes_) == 2:
             code = (values >= 0).astype(np.intp)
         elif self.break_ties:
-            code = self._class_values(values).argmax(axis=1)
+            code = multiclass.class_values(values, len(self.classes_)).argmax(axis=1)
         else:
             code = multiclass.vote(values, len(self.classes_))
         predicted: NDArray[Any] = self.classes_[code]

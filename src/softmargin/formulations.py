@@ -275,6 +275,13 @@ def threshold(values: Array, beta: Array, part: Part) -> float:
     return float(np.mean(bounds))
 
 
+def on_the_boundary_zero(values: Array, intercept: float, vectors: int) -> Array:
+    """Decision values of a one-class machine.  The free ones of its support vectors lie on the
+    boundary, and so inside: their values are rounding alone, whose sign must not decide."""
+    rounding = 2 * vectors * np.finfo(np.float64).eps * abs(intercept)
+    return np.where(np.abs(values) <= rounding, 0.0, values)
+
+
 def best_width(error: Array, C: Array, price: float) -> float:
     """The smallest epsilon that minimises price * epsilon + sum_i C_i max(0, error_i - epsilon): at
     the optimum of the whole problem its own, and before, what certifies the smallest gap."""
