@@ -50,7 +50,7 @@ def _kernel_problem(record: Record) -> str | None:
     params = record.params
     if params.get("kernel") not in KERNELS:
         return f"one of {', '.join(KERNELS)} as kernel"
-    numbers = {"coef0": params.get("coef0"), "degree": params.get("degree")}
+    numbers: dict[str, Any] = {"coef0": params.get("coef0"), "degree": params.get("degree")}
     if params["kernel"] != "precomputed":
         numbers["_gamma"] = record.attributes.get("_gamma")
     for name, value in numbers.items():
