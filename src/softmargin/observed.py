@@ -63,6 +63,12 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @contextmanager
     def _watched(self, X: Any, problems: int, recorder: Recorder | None) -> Iterator[Watch]:
         """Watches over a fit of so many problems; keeps its history."""
+        for callback in self.callbacks or []:
+            if not callable(callback):
+                raise TypeError(
+                    f"callbacks={self.callbacks!r}: {callback!r} cannot be called. Give functions"
+                    " of a softmargin.watching.Status."
+                )
         history, tasks = History(), skl.tasks(self, X)
         with shown(self.verbose, type(self).__name__) as observers:
             observers += [history, *([tasks] if tasks else []), *(self.callbacks or [])]
