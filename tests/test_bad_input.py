@@ -103,6 +103,20 @@ def test_weights_none_of_which_is_positive(machine_class, weight):
     refused(machine_class(), ["zero or negative weights"], X, Y, sample_weight=weight)
 
 
+@pytest.mark.parametrize("machine_class", ALL)
+def test_weights_whose_sum_is_no_number(machine_class):
+    weight = np.full(20, 1e308)
+    refused(machine_class(), ["sum of sample_weight", "too large"], X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("machine_class", [SVC, SVR, NuSVR])
+def test_weights_whose_price_is_no_number(machine_class):
+    for C, weight, word in ((1e308, 10.0, "large"), (1e-300, 1e-100, "small")):
+        refused(machine_class(C=C), [f"C={C} times", f"too {word}"], X, Y, sample_weight=weight)
+    refused(NuSVR(C=1e308), ["C=1e+308 times", "too large", "Lower C"], X, Y)
+    machine_class(C=1e300).fit(X, Y, sample_weight=1e-300)
+
+
 # --- classes and rows --------------------------------------------------------------------------
 
 

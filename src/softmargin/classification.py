@@ -26,6 +26,7 @@ from softmargin.machine import Array, Indices, KernelMachine
 from softmargin.validation import (
     check_classes_present,
     class_weights,
+    prices,
     sample_weights,
     unchanged_on_error,
 )
@@ -302,7 +303,7 @@ class SVC(Classifier):
         self.checkpoint = checkpoint
 
     def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
-        return CSupportVectorClassification(y, self.C * weight * class_factor)
+        return CSupportVectorClassification(y, prices(self.C, weight * class_factor))
 
 
 class NuSVC(Classifier):
