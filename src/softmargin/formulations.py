@@ -145,7 +145,8 @@ class NuSupportVectorClassification:
         if not rho > 0:
             fault = (
                 f"nu={self.nu} gives a margin of rho={rho:.3g}: the two classes cannot be told"
-                " apart at this nu. Increase nu, or choose a kernel that separates them better."
+                " apart at this nu. Increase nu, choose a kernel that separates them better, or,"
+                " if rho is close to zero, lower tol."
             )
             # Short of the optimum it may still become positive; until then there is no margin to
             # scale to.

@@ -89,9 +89,11 @@ def train(
     settings: Settings,
     problem: int = 0,
     start: Point | None = None,
+    name: Any = None,
 ) -> tuple[Model, Solution, Point]:
     """Solves one problem of a fit, from its own start or the given one; `source` gives the core's
-    row source in a precision.  Returns also where the problem stands at the end."""
+    row source in a precision, and `name` tells the user which problem has a fault.  Returns also
+    where the problem stands at the end."""
     dual = formulation.dual()
     point = start or Point([part.start for part in dual.parts], plan.precision)
     run = _Run(dual, source, plan, settings, problem)
@@ -106,7 +108,7 @@ def train(
             solver, status, reason, point = run.solve(replace(point, precision="float64"))
     model = formulation.model(point.beta, solver.gradient())
     if reason is StopReason.CONVERGED and model.fault:
-        raise ValueError(model.fault)
+        raise ValueError(model.fault if name is None else f"Classes {name}: {model.fault}")
     solution = Solution(
         dual_objective=float(model.dual_objective),
         primal_objective=float(model.primal_objective),
