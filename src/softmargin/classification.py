@@ -111,10 +111,10 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self.intercept_ = sign * np.array([model.intercept for model in models])
         self.n_iter_ = self._n_iter.astype(np.int32)
 
-    def _linear_coef(self) -> Any:
+    def _linear_coef(self, vectors: Any) -> Any:
         if len(self.classes_) == 2:
-            return super()._linear_coef()
-        rows = multiclass.pair_coef(self.dual_coef_, self._n_support, self.support_vectors_)
+            return super()._linear_coef(vectors)
+        rows = multiclass.pair_coef(self.dual_coef_, self._n_support, vectors)
         return sp.vstack(rows, format="csr") if self._sparse else np.vstack(rows)
 
     def _pair_values(self, X: Any) -> Array:
