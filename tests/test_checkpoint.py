@@ -159,6 +159,19 @@ def test_parts_are_those_of_the_checkpoint(tmp_path):
         clone(machine).set_params(n_jobs=3).fit(X, y)
 
 
+@pytest.mark.parametrize("name", ["SVC", "LinearSVC", "LinearSVC in parts"])
+def test_counts_the_seconds_before(name, tmp_path):
+    X, z = make_data()
+    y, path = target(name, z), tmp_path / "c"
+    machine = stopped(clone(MACHINES[name]), X, y, path)
+    header, _, numbers = path.read_bytes()[len(MAGIC) + DIGEST :].partition(b"\n")
+    known = json.loads(header)
+    for point in known["points"].values():
+        point["effort"]["seconds"] = 1000.0
+    write(path, known, numbers)
+    assert machine.fit(X, y).solution_.seconds > 1000
+
+
 def test_refuses_damaged_and_foreign_files(tmp_path):
     X, z = make_data()
     path = tmp_path / "c"
@@ -254,6 +267,33 @@ def test_refuses_crafted_numbers(unfinished):
         crafted = values.copy()
         crafted[at] = value
         refuse(*fit, header, crafted.tobytes())
+
+
+CRAFTED_BLOCKS = {
+    "a column that is not there": ([3.0], [1.0]),
+    "one class twice": ([1.0, 1.0], [1.0, 1.0]),
+    "one class more often than there is room": ([1.0] * 5000, [0.0] * 5000),
+    "its own class": ([0.0], [1.0]),
+    "more than C": ([1.0], [10.1]),
+    "more than C in all": ([1.0, 2.0], [6.0, 6.0]),
+}
+
+
+@SHARED
+@pytest.mark.parametrize("block", CRAFTED_BLOCKS)
+def test_refuses_crafted_blocks(block, tmp_path):
+    """The variables of the first example, of a linear machine, are other ones."""
+    X, y = make_data(30)[0], np.arange(30) % 3
+    machine = LinearSVC("crammer_singer", C=10.0, tol=1e-9, max_iter=10**6, random_state=0)
+    stopped(machine, X, y, tmp_path / "c", max_iter=2)
+    payload = (tmp_path / "c").read_bytes()[len(MAGIC) + DIGEST :]
+    header, _, numbers = payload.partition(b"\n")
+    starts, rest = np.split(np.frombuffer(numbers), [31])
+    columns, beta = np.split(rest, 2)
+    first, (new_columns, new_beta) = int(starts[1]), CRAFTED_BLOCKS[block]
+    starts = np.append(0.0, starts[1:] - first + len(new_columns))
+    crafted = [starts, new_columns, columns[first:], new_beta, beta[first:]]
+    refuse(machine, X, y, json.loads(header), np.concatenate(crafted).tobytes())
 
 
 def test_a_folder_that_is_not_there(tmp_path):

@@ -1,8 +1,11 @@
 """The sub-commands as a user meets them: LIBSVM's options, exit codes, what goes where."""
 
+import errno
+import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +19,10 @@ import softmargin
 from softmargin import cli
 from softmargin.cli.machine_options import WORKING_SETS
 from softmargin.cli.progress import Progress
+from softmargin.cli.wording import in_options
 from softmargin.io import read_data, write_data
 from softmargin.io.models import read_any_model
+from softmargin.solution import StopReason
 from softmargin.working_sets import BY_NAME
 
 COMMAND = [sys.executable, "-m", "softmargin"]
@@ -222,6 +227,9 @@ def test_scale_as_svm_scale(capsys):
     assert run("scale", "-r", "range", "more") == 0
     assert "left out: features that range does not know" in capsys.readouterr().err
     assert run("scale", "-l", "1", "-u", "0", "two") == cli.BAD_INPUT
+    capsys.readouterr()
+    assert run("scale", "-r", "range", "-l", "-1", "-u", "3", "-y", "0", "1", "two") == 0
+    assert "note: passed over: --upper, --scale-target; range says" in capsys.readouterr().err
 
 
 def test_check_says_what_is_in_a_file(capsys):
@@ -275,7 +283,16 @@ def test_easy(capsys):
     [
         ("train nothing", "nothing: No such file or directory"),
         ("train two no/such/folder.model", "the folder .* does not exist; make it first"),
-        ("train -g -1 two", "'gamma' parameter of SVC must be"),
+        ("train -g -1 two", "error: --gamma must be .* Got -1.0 instead"),
+        ("train -e 0 two", "error: --tolerance must be .* Got 0.0 instead"),
+        ("train --time-limit -1 two", "error: --time-limit must be .* Got -1.0 instead"),
+        ("train --time-limit 1 -v 5 two", "--time-limit is for a training that writes a model"),
+        ("train --format liblinear two", "LIBLINEAR's model format is for linear machines"),
+        ("train numbers", "Unknown label type: continuous"),
+        ("subset empty 1", "empty: there are no rows"),
+        ("subset two 9 some .", "this is a folder"),
+        ("convert two.csv names", "found 'labels such as (yes|no)', expected numbers"),
+        ("info -", "models are not read from standard input"),
         ("train -s 1 -n 0.99 three", "nu"),
         ("train -v 1 two", "2 folds or more, not 1"),
         ("train -w5 2 two", "class weight for '5', but the classes are -1, 1"),
@@ -318,6 +335,10 @@ def test_bad_input_is_said_in_one_line(command, message, capsys):
         "nonsense",
         "easy --log2c 1,2 two",
         "easy --log2c 1,5,-1 two",
+        "easy --log2c 0,2000,1000 two",
+        "subset --seed -1 two 5",
+        "train --threads 0 two",
+        "scale -u inf two",
     ],
 )
 def test_wrong_usage(command, capsys):
@@ -370,21 +391,180 @@ def test_time_limit(capsys):
     assert softmargin.load("m.softmargin").solution_.stop_reason.name == "TIME_LIMIT"
 
 
+class Interrupts:
+    """Ctrl-C at the first calls."""
+
+    def __init__(self, times=1):
+        self.left = times
+
+    def __call__(self, *_):
+        if self.left:
+            self.left -= 1
+            signal.raise_signal(signal.SIGINT)
+
+
 @pytest.mark.parametrize("save", [False, True])
 def test_interrupt(save, monkeypatch, capsys):
     """Ctrl-C in the middle of a fit."""
-    monkeypatch.setattr(Progress, "show", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(Progress, "show", Interrupts())
     options = ["--save-on-interrupt"] if save else []
     assert run(*slow_data(), *options) == cli.INTERRUPTED
     assert os.path.exists("m.softmargin") is save
+    told = capsys.readouterr().err
     if save:
         solution = softmargin.load("m.softmargin").solution_
         assert solution.stop_reason.name == "INTERRUPTED"
         assert solution.kkt_violation > 1e-9
+        assert "note: The fit was interrupted.  A training cannot go on from a model" in told
     else:
-        assert capsys.readouterr().err.endswith(
+        assert told.endswith(
             "interrupted: no model is written (--save-on-interrupt writes the one so far)\n"
         )
+
+
+def test_a_second_interrupt_ends_also_what_is_to_be_saved(monkeypatch, capsys):
+    monkeypatch.setattr(Progress, "show", Interrupts(2))
+    assert run(*slow_data(), "--save-on-interrupt") == cli.INTERRUPTED
+    assert not os.path.exists("m.softmargin")
+    assert capsys.readouterr().err.endswith("interrupted: no model is written\n")
+
+
+def test_an_interrupt_ends_all_folds_of_a_cross_validation(monkeypatch, capsys):
+    """The first fold is let go at once, and Ctrl-C comes then: no other fold is to end its fit."""
+    fit, ended, first = softmargin.SVC.fit, [], iter([True])
+
+    def counted(self, *args):
+        if next(first, False):
+            self.set_params(max_iter=0)
+        fit(self, *args)
+        ended.append(self)
+        return self
+
+    monkeypatch.setattr(softmargin.SVC, "fit", counted)
+    monkeypatch.setattr(Progress, "show", Interrupts())
+    assert run(*slow_data()[:-1], "-v", "5") == cli.INTERRUPTED
+    assert len(ended) == 1
+    assert capsys.readouterr().err == "softmargin train: interrupted\n"
+
+
+@pytest.mark.parametrize("reason", StopReason)
+def test_remedies_are_those_of_the_command_line(reason):
+    told = in_options(f"{reason.cause}  {reason.remedy}")
+    if reason is not StopReason.CALLBACK:  # the command line has none
+        assert not re.search(r"warm_start|max_iter\b(?!})|\btol\b|working_set|Scaler", told)
+    known = {name for a in cli.commands()["train"]._actions for name in a.option_strings}
+    assert set(re.findall(r"--[a-z-]+", told)) <= known
+
+
+@pytest.mark.parametrize("options", [["two.csv"], ["--linear", "one-vs-rest", "two.csv"]])
+def test_a_format_is_checked_before_the_training(options, monkeypatch, capsys):
+    monkeypatch.setattr("softmargin.cli.train._fit", lambda *_: pytest.fail("trained"))
+    assert run("train", *options) == cli.BAD_INPUT
+    assert "has integers as classes, not 'no'" in capsys.readouterr().err
+
+
+def test_what_is_written_to_standard_output_is_alone_there(capsysbinary):
+    assert run("train", "two", "-") == 0
+    model, report = capsysbinary.readouterr()
+    Path("m.model").write_bytes(model)
+    assert read_any_model("m.model").kind == "SVC"
+    assert b"primal" in report
+    assert run("convert", "--json", "m.model", "-") == 0
+    again, report = capsysbinary.readouterr()
+    assert again == model
+    assert json.loads(report)["machine"] == "SVC"
+    assert run("predict", "two", "m.model", "-") == 0
+    predictions, report = capsysbinary.readouterr()
+    assert {*predictions.split()} == {b"-1", b"1"}
+    assert report.startswith(b"Accuracy = ")
+
+
+def test_json_has_no_infinity_and_no_nan(capsys):
+    def told(*command):
+        assert run(*command, "--json") == 0
+        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+    assert told("train", "-c", "inf", "two")["C"] is None
+    Path("same").write_text("1 1:1\n1 1:2\n")
+    run("train", "-q", "-s", "3", "numbers")
+    assert told("predict", "same", "numbers.model", "out")["squared_correlation"] is None
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a POSIX shell, and Linux's /dev/full")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("train two 2>&-", 0),
+        ("train two >&-", 0),
+        ("train - <&-", 1),
+        ("scale two >&-", 1),
+        ("train two /dev/stdout | grep -q svm_type", 0),
+        ("train --max-iter 2 two 2>/dev/full", 0),
+    ],
+)
+def test_streams_that_are_closed_or_no_files(command, code):
+    done = subprocess.run(f"{' '.join(COMMAND)} {command}", shell=True, capture_output=True)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == code, done.stderr
+
+
+def test_names_that_the_terminal_cannot_show():
+    Path("umlaut.csv").write_text("a,label\n1,no\n2,n\u00f6\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*COMMAND, "check", "umlaut.csv"], env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert rb"no (1), n\xf6 (1)" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are any bytes there")
+def test_names_of_files_are_shown_as_they_are():
+    name = b"caf\xe9"
+    shutil.copy("two", name)
+    done = subprocess.run([*COMMAND, "train", name], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(b"model       caf\xe9.model\n")
+
+
+def test_a_failure_to_write_names_the_file_that_was_asked_for(monkeypatch, capsys):
+    def full(prefix, dir):
+        raise OSError(errno.ENOSPC, "No space left", os.path.join(dir, f"{prefix}x"))
+
+    monkeypatch.setattr("tempfile.mkstemp", full)
+    assert run("scale", "-o", "two.scale", "two") == cli.BAD_INPUT
+    assert capsys.readouterr().err == "softmargin scale: error: two.scale: No space left\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_line_of_progress_fits_the_terminal(monkeypatch):
+    for name, value in (("_columns", lambda: 40), ("PATIENCE", 0), ("INTERVAL", 0)):
+        monkeypatch.setattr(f"softmargin.cli.progress.{name}", value)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with Progress() as progress:
+        progress.show("x" * 100, 0.5)
+        progress.show("short", 0.5)
+    lines = sys.stderr.getvalue().split("\r")
+    assert max(map(len, lines)) == 39
+    assert lines[1].startswith("[############............] xxx")
+
+
+def test_check_reads_standard_input():
+    with open("three", "rb") as data:
+        done = subprocess.run([*COMMAND, "check", "-"], stdin=data, capture_output=True, check=True)
+    assert b"rows        80" in done.stdout
+
+
+def test_easy_with_names_and_a_test_file_that_is_missing(monkeypatch, capsys):
+    options = ("--log2c", "0,0,1", "--log2g", "0,0,1")
+    assert run("easy", *options, "two.csv", "two.csv") == 0
+    written = re.findall(r"two\.csv\.\w+", capsys.readouterr().out)
+    assert written
+    assert all(Path(name).exists() for name in written)
+    monkeypatch.setattr("softmargin.cli.easy._search", lambda *_: pytest.fail("searched"))
+    assert run("easy", "two", "nothing") == cli.BAD_INPUT
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no head on Windows")
@@ -400,6 +580,8 @@ def test_completion(shell, capsys):
     script = capsys.readouterr().out
     for word in ("--cross-validate", "--time-limit", "easy", "--decision-values"):
         assert word in script
+    # zsh calls the whole file as the function, the first time
+    assert shell == "bash" or '= _softmargin ]]; then\n  _softmargin "$@"\n' in script
     if shell == "bash" and os.path.exists("/bin/bash"):
         test = (
             script + "\nCOMP_WORDS=(softmargin train --cross); COMP_CWORD=2; _softmargin\n"

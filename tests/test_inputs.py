@@ -121,6 +121,12 @@ def duplicated(X):
     return sp.csr_matrix((X.data.repeat(2) / 2, X.indices.repeat(2), X.indptr * 2), shape=X.shape)
 
 
+def with_strides(X):
+    """Each of the three arrays is every second value of another."""
+    arrays = (array.repeat(2)[::2] for array in (X.data, X.indices, X.indptr))
+    return sp.csr_matrix(tuple(arrays), shape=X.shape)
+
+
 @pytest.mark.parametrize("name", MACHINES)
 def test_any_csr(name, data):
     X, y, new = data
@@ -130,6 +136,7 @@ def test_any_csr(name, data):
         "int64 indices": with_index_type(X, np.int64),
         "unsorted indices": unsorted(X),
         "duplicate indices": duplicated(X),
+        "strided arrays": with_strides(X),
         "explicit zeros": sp.csr_matrix(
             (
                 np.concatenate([X.data, [0.0]]),
@@ -144,7 +151,7 @@ def test_any_csr(name, data):
         assert_same_machine(plain, clone(plain).fit(variant, y), new)
         np.testing.assert_array_equal(variant.data, before.data)  # the user's matrix is not changed
         np.testing.assert_array_equal(variant.indices, before.indices)
-    for variant in (with_index_type(X, np.int64), unsorted(X), duplicated(X)):
+    for variant in (with_index_type(X, np.int64), unsorted(X), duplicated(X), with_strides(X)):
         np.testing.assert_allclose(values(plain, variant), values(plain, X), atol=1e-12)
 
 
@@ -199,6 +206,13 @@ def memory_mapped(X, folder):
     return np.load(folder / "X.npy", mmap_mode="r")
 
 
+def field_of_records(X):
+    """Rows that are not a whole number of values apart."""
+    records = np.zeros(len(X), dtype=[("flag", "u1"), ("row", "f8", X.shape[1])])
+    records["row"] = X
+    return records["row"]
+
+
 @pytest.mark.parametrize("kernel", [*KERNELS, "precomputed"])
 @pytest.mark.parametrize("name", MACHINES)
 def test_any_dense_array(name, kernel, data, tmp_path):
@@ -217,6 +231,7 @@ def test_any_dense_array(name, kernel, data, tmp_path):
         "memory-mapped": memory_mapped(X, tmp_path),
         "strided": wide[::2, ::3],
         "negative strides": X[::-1, ::-1].copy()[::-1, ::-1],
+        "field of records": field_of_records(X),
         "list of lists": X.tolist(),
         "float32": X.astype(np.float32),
         "float32, Fortran order": np.asfortranarray(X.astype(np.float32)),
@@ -224,6 +239,7 @@ def test_any_dense_array(name, kernel, data, tmp_path):
     }
     for variant in variants.values():
         assert_same_machine(plain, clone(machine).fit(variant, y), new)
+    np.testing.assert_array_equal(values(plain, field_of_records(new)), values(plain, new))
 
 
 @pytest.mark.parametrize("features", [1, 7, 16, 19, 37])

@@ -265,6 +265,17 @@ def test_class_weight_scales_the_weights_of_examples(machine):
     np.testing.assert_allclose(balanced.class_weight_, len(y) / (5 * np.bincount(y)))
 
 
+def test_balanced_classes_are_balanced_by_their_weights():
+    # As in scikit-learn's LinearSVC since 1.7: a weight is so many repetitions there, too.
+    X, y = small()
+    times = np.random.default_rng(1).integers(0, 4, len(y))
+    options = {"class_weight": "balanced", "C": 0.1, **TIGHT}
+    weighted = LinearSVC(**options).fit(X, y, times)
+    repeated = LinearSVC(**options).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.class_weight_, repeated.class_weight_)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_relabelling_permutes_the_weights(machine):
     X, y = small()
@@ -328,6 +339,8 @@ def test_the_intercept_is_the_weight_of_a_constant_feature(machine, make):
 def forms(X):
     padded = np.zeros((2 * len(X), X.shape[1]))
     padded[::2] = X
+    records = np.zeros(len(X), dtype=[("flag", "u1"), ("row", "f8", X.shape[1])])
+    records["row"] = X  # which are not a whole number of values apart
     csr = sp.csr_matrix(X)
     wide_index = csr.copy()
     wide_index.indices = wide_index.indices.astype(np.int64)
@@ -341,6 +354,7 @@ def forms(X):
     return {
         "fortran": np.asfortranarray(X),
         "strided": padded[::2],
+        "field of records": records["row"],
         "big-endian": X.astype(">f8"),
         "csr": csr,
         "csr array": sp.csr_array(X),
@@ -348,6 +362,10 @@ def forms(X):
         "int64 indices": wide_index,
         "unsorted indices": sp.csr_matrix((*backwards, csr.indptr), shape=csr.shape),
         "repeated indices": sp.csr_matrix(halves, shape=csr.shape),
+        "strided arrays": sp.csr_matrix(
+            tuple(array.repeat(2)[::2] for array in (csr.data, csr.indices, csr.indptr)),
+            shape=csr.shape,
+        ),
     }
 
 
@@ -566,6 +584,10 @@ def test_bad_parameters_are_named(options, message):
 def test_values_too_large_to_square():
     with pytest.raises(ValueError, match="overflows; scale the data"):
         LinearSVC().fit([[1e200], [-1e200]], [0, 1])
+    # A row of weight zero is absent, whatever it holds.
+    found = LinearSVC(random_state=0).fit([[1.0], [-1.0], [1e200]], [0, 1, 1], [1.0, 1.0, 0.0])
+    without = LinearSVC(random_state=0).fit([[1.0], [-1.0]], [0, 1])
+    np.testing.assert_array_equal(found.coef_, without.coef_)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -575,6 +597,25 @@ def test_variables_at_a_bound_stay_there(machine):
     found = LinearSVC(machine, tol=1e-5, max_iter=10**5, random_state=0).fit(X / 16, y)
     assert found.solution_.converged
     assert found.solution_.kkt_violation < 0.01
+
+
+@pytest.mark.parametrize("machine", ["weston_watkins", "ovr"])
+def test_variables_that_reach_a_bound_are_there_to_the_bit(machine):
+    # All of them end at C here, from anywhere below: beta + (C - beta) need not be C.
+    X, y = small()
+    rng = np.random.default_rng(0)
+    C = rng.uniform(0.5e-4, 1e-4, len(y))
+    rows = _core.linear.Rows.dense(X, 1.0)
+    options = (5, machine, "newton", 1e-12, True, True, 0)
+    solver = _core.linear.SolverFloat64(rows, y.astype(np.int32), C, *options)
+    others = np.array([[c for c in range(5) if c != own] for own in y], dtype=np.int32)
+    start = rng.uniform(0, 1, others.shape) * C[:, None]
+    solver.start_from(np.arange(len(y) + 1) * 4, others.ravel(), start.ravel())
+    status = solver.run(100, 1e9)
+    assert status.optimal
+    starts, _, beta = solver.dual_variables()
+    np.testing.assert_array_equal(beta, np.repeat(C, np.diff(starts)))
+    assert status.violation == 0
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -37,10 +37,18 @@ _HOMES = {
     "load": "io.saving",
 }
 
+_MODULES = (
+    *("checkpoint", "crammer_singer", "io", "plotting", "solution", "watching", "weston_watkins"),
+    "working_sets",
+)
+"""Modules of use to users, which need no import of their own."""
+
 
 # A name is imported when it is first used: scikit-learn takes a second to import, and
 # `softmargin --help` does not need it.
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"softmargin.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found = getattr(import_module(f"softmargin.{_HOMES[name]}"), name)
@@ -48,4 +56,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -89,10 +89,20 @@ class Problem:
         column, beta = take(int(starts[-1])), take(int(starts[-1]))
         if not ((column >= 0) & (column < self.columns) & (column % 1 == 0)).all():
             raise ValueError("columns that the weights do not have")
-        limit = np.repeat(self.upper, np.diff(starts).astype(np.int64))
-        if not ((beta >= 0) & (beta <= limit * (1 + 1e-9))).all():
-            raise ValueError("variables out of their bounds")
+        self._check_variables(np.diff(starts).astype(np.int64), column.astype(np.int32), beta)
         return [starts.astype(np.int64), column.astype(np.int32), beta]
+
+    def _check_variables(self, counts: Any, column: NDArray[np.int32], beta: Array) -> None:
+        example = np.repeat(np.arange(len(self.upper)), counts)
+        place = example * self.columns + column
+        if len(np.unique(place)) < len(place):
+            raise ValueError("variables that stand there twice")
+        if self.machine != "ovr" and (column == self.column[example]).any():
+            raise ValueError("variables of an example's own class")
+        simplex = self.machine == "crammer_singer"
+        used: Any = np.bincount(example, weights=beta)[example] if simplex else beta
+        if not ((beta >= 0) & (used <= self.upper[example] * (1 + 1e-9))).all():
+            raise ValueError("variables out of their bounds")
 
 
 @dataclass(frozen=True)
@@ -118,7 +128,6 @@ class Result:
 
 def descend(parts: list[Problem], starts: dict[int, Point], settings: Settings) -> Result:
     """Solves the parts of a problem side by side; `starts` are the points that they go on from."""
-    began = time.perf_counter()
     tasks = [
         partial(_descend_part, part, number, starts.get(number), settings)
         for number, part in enumerate(parts)
@@ -129,7 +138,7 @@ def descend(parts: list[Problem], starts: dict[int, Point], settings: Settings) 
     if len(results) == 1:
         return results[0]
     return Result(
-        _combine([result.solution for result in results], time.perf_counter() - began),
+        _combine([result.solution for result in results]),
         np.hstack([result.weights for result in results]),
         _merge([result.dual for result in results], parts),
     )
@@ -261,9 +270,11 @@ def _stop_reason(status: Any, stop: StopReason | None) -> StopReason:
     return StopReason.NO_PROGRESS if status.stuck else stop or StopReason.MAX_ITER
 
 
-def _combine(solutions: list[Solution], seconds: float) -> Solution:
-    """One certificate for parts that ran side by side: each pass of each is a pass of all."""
+def _combine(solutions: list[Solution]) -> Solution:
+    """One certificate for parts that ran side by side: each pass of each is a pass of all, and
+    the time of the slowest is that of all."""
     passes = max(solution.iterations for solution in solutions)
+    seconds = max(solution.seconds for solution in solutions)
     return replace(Solution.combine(solutions), iterations=passes, seconds=seconds, problems=())
 
 

@@ -63,7 +63,7 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
     intercept_scaling : float, default=1.0
         Value of the constant feature.  Larger values regularise the intercept less.
     class_weight : dict, "balanced" or None, default=None
-        Factor on C for each class.
+        Factor on C for each class.  "balanced" gives all classes the same total weight.
     shrinking : bool, default=True
         Leave out examples, and classes of examples, that seem settled (and check them at the end).
     precision : {"auto", "float64", "float32"}, default="auto"
@@ -228,8 +228,9 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
                 f"The number of classes has to be greater than one; got {len(classes)} class"
             )
         weight = sample_weights(sample_weight, len(labels))
-        check_classes_present(classes, np.bincount(codes, weights=weight) > 0)
-        self.class_weight_ = class_weights(self.class_weight, classes, labels)
+        counts = np.bincount(codes, weights=weight).astype(np.float64)
+        check_classes_present(classes, counts > 0)
+        self.class_weight_ = class_weights(self.class_weight, classes, labels, counts)
         self.classes_ = classes
         binary = self.multi_class == "ovr" and len(classes) == 2
         _check_room_for_weights(X.shape[1], 1 if binary else len(classes))

@@ -63,12 +63,7 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @contextmanager
     def _watched(self, X: Any, problems: int, recorder: Recorder | None) -> Iterator[Watch]:
         """Watches over a fit of so many problems; keeps its history."""
-        for callback in self.callbacks or []:
-            if not callable(callback):
-                raise TypeError(
-                    f"callbacks={self.callbacks!r}: {callback!r} cannot be called. Give functions"
-                    " of a softmargin.watching.Status."
-                )
+        self._check_callbacks()
         history, tasks = History(), skl.tasks(self, X)
         with shown(self.verbose, type(self).__name__) as observers:
             observers += [history, *([tasks] if tasks else []), *(self.callbacks or [])]
@@ -85,6 +80,14 @@ class Observed(skl.CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if tasks:
             tasks.end()
         self._history = history
+
+    def _check_callbacks(self) -> None:
+        for callback in self.callbacks or ():
+            if not callable(callback):
+                raise TypeError(
+                    f"callbacks has {callback!r}, which is no function; each is called with a"
+                    " Status. Callbacks of scikit-learn are set with set_callbacks(...)."
+                )
 
     @property
     def history_(self) -> NDArray[Any]:

@@ -20,6 +20,12 @@ def solve(v: Any, C: float, machine: str, method: str, start: float) -> NDArray[
         raise ValueError("v contains NaN or infinity; all its values must be finite.")
     if not 0 < C < np.inf:
         raise ValueError(f"C={C!r} must be positive and finite.")
+    largest = float(vector.max(initial=0.0))
+    if not np.isfinite(largest * (len(vector) + 1)):
+        raise ValueError(
+            f"v has entries of up to {largest:.3g}, and sums of {len(vector)} such overflow. Divide"
+            " v and C by the same number: the solution is then divided by it, too."
+        )
     if not np.isfinite(start):
         raise ValueError(f"start={start!r} must be finite; 0.0 is always a good choice.")
     if method not in METHODS:

@@ -59,14 +59,17 @@ LARGEST_INDEX = 2**31 - 1
 
 
 def for_core(X: Any) -> Any:
-    """Rows contiguous in memory; CSR valid and without repeated indices."""
+    """Rows contiguous in memory, a whole number of values apart; CSR valid, without repeated
+    indices, its three arrays contiguous.  A copy where X is not so."""
     if max(X.shape) > LARGEST_INDEX:
         raise ValueError(
             f"X has the shape {X.shape}; at most {LARGEST_INDEX} rows and columns are supported."
             " Use fewer features (FeatureHasher, TruncatedSVD) or fewer rows."
         )
     if not sp.issparse(X):
-        return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+        apart, within = X.strides
+        fits = within == X.itemsize and apart % X.itemsize == 0 and X.flags.aligned
+        return X if fits else np.array(X, order="C")
     try:
         X.check_format(full_check=True)
     except ValueError as error:
@@ -76,7 +79,9 @@ def for_core(X: Any) -> Any:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return X
+    arrays = (X.data, X.indices, X.indptr)
+    fits = all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
+    return X if fits else X.copy()
 
 
 def sample_weights(sample_weight: Any, count: int) -> Array:
@@ -118,11 +123,18 @@ def prices(C: float, weight: Array) -> Array:
     return price
 
 
-def class_weights(class_weight: Any, classes: Any, labels: Any) -> Array:
-    """One positive factor on C per class."""
+def class_weights(
+    class_weight: Any, classes: Any, labels: Any, counts: Array | None = None
+) -> Array:
+    """One positive factor on C per class.  "balanced" goes by the `counts` of the classes, which
+    are those of `labels` unless given."""
     if class_weight is None:
         return np.ones(len(classes))
-    weights: Array = compute_class_weight(class_weight, classes=classes, y=labels)
+    weights: Array
+    if class_weight == "balanced" and counts is not None:
+        weights = counts.sum() / (len(classes) * counts)
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=labels)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(
             f"class_weight={class_weight!r} gives the weights {weights.tolist()};"

@@ -8,6 +8,7 @@ computes with it imports in ``run``, so that ``softmargin --help`` answers at on
 from __future__ import annotations
 
 import argparse
+import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ EXIT_CODES = "exit codes: 0 success, 1 bad input, 2 wrong usage, 130 interrupted
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if hasattr(sys.stdout, "reconfigure"):
+        codecs.register_error("softmargin", _otherwise_encoded)
+        sys.stdout.reconfigure(errors="softmargin")
     parser = _parser()
     args, unknown = parser.parse_known_args(_respelled(sys.argv[1:] if argv is None else argv))
     if args.subcommand is None:
@@ -35,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.parser.error(_unrecognized(unknown, args.parser))
     try:
         code: int = args.run(args)
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         words = ": ".join(["interrupted", *map(str, interrupt.args)])
         print(f"softmargin {args.subcommand}: {words}", file=sys.stderr)
@@ -48,6 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"softmargin {args.subcommand}: error: {_in_words(error)}", file=sys.stderr)
         return BAD_INPUT
     return code
+
+
+def _otherwise_encoded(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Names of files as the bytes that they are; what else the encoding does not have, escaped."""
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.backslashreplace_errors(error)
 
 
 def _unrecognized(words: Sequence[str], parser: argparse.ArgumentParser) -> str:

@@ -97,7 +97,7 @@ def as_lines(machine: Any) -> list[str]:
         " objective",
         f"violation   {certificate['kkt_violation']:.3g} of the optimality conditions",
         f"stopped     {reason}",
-        f"work        {certificate['iterations']} {_work(certificate)},"
+        f"work        {certificate['iterations']} {_work(facts)},"
         f" {certificate['seconds']:.3g} s{several}",
     ]
 
@@ -109,9 +109,10 @@ def _stop_sentence(certificate: dict[str, Any]) -> str:
     return reason.cause.replace(" (max_iter={max_iter})", " (max_iter)")
 
 
-def _work(certificate: dict[str, Any]) -> str:
-    rows = certificate["kernel_rows"]
-    return f"iterations, {rows} kernel rows" if rows else "passes"
+def _work(facts: dict[str, Any]) -> str:
+    if "kernel" not in facts:
+        return "passes"
+    return f"iterations, {facts['certificate']['kernel_rows']} kernel rows"
 
 
 def _short(value: Any) -> str:

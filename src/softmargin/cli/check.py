@@ -10,11 +10,17 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Callable
 from typing import Any
 
 from softmargin.cli import BAD_INPUT, OK
-from softmargin.cli.data_options import DATA_FORMATS, add_data_arguments, add_json_argument, read
+from softmargin.cli.data_options import (
+    DATA_FORMATS,
+    add_data_arguments,
+    add_json_argument,
+    as_json,
+    read,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,21 +33,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    problems = _problems(args)
+    source = _source(args.data)
+    problems = _problems(args, source)
+    facts = None if problems else _facts(read(args, source(), zero_based=args.zero_based))
     if args.json:
-        facts = None if problems else _facts(read(args, args.data, zero_based=args.zero_based))
-        print(json.dumps({"problems": [vars(p) for p in problems], "data": facts}))
-    elif problems:
+        print(as_json({"problems": [vars(p) for p in problems], "data": facts}))
+    elif facts is not None:
+        print(*(f"{name:<12}{text}" for name, text in facts.items()), sep="\n")
+    else:
         print(*problems, sep="\n")
         if len(problems) >= args.limit:
             print(f"stopped after {args.limit} problems (--limit)")
-    else:
-        facts = _facts(read(args, args.data, zero_based=args.zero_based))
-        print(*(f"{name:<12}{text}" for name, text in facts.items()), sep="\n")
     return BAD_INPUT if problems else OK
 
 
-def _problems(args: argparse.Namespace) -> list[Any]:
+def _source(path: str) -> Callable[[], Any]:
+    """Gives the file, as often as it is read; standard input can be read once."""
+    from softmargin.io.streams import Named, reading
+
+    if path != "-":
+        return lambda: path
+    with reading(path) as stream:
+        text = stream.read()
+    return lambda: Named(text, path)
+
+
+def _problems(args: argparse.Namespace, source: Callable[[], Any]) -> list[Any]:
     from softmargin.io.file_error import FileError
     from softmargin.io.libsvm_data import problems
     from softmargin.io.streams import suffix_within
@@ -49,7 +66,7 @@ def _problems(args: argparse.Namespace) -> list[Any]:
     if args.limit < 1:
         raise ValueError(f"--limit {args.limit} must be 1 or more.")
     if suffix_within(args.data) not in (".csv", ".npz", ".parquet"):
-        return list(problems(args.data, zero_based=args.zero_based, limit=args.limit))
+        return list(problems(source(), zero_based=args.zero_based, limit=args.limit))
     try:
         read(args, args.data)
     except FileError as error:

@@ -61,6 +61,7 @@ def zsh(options: dict[str, dict[str, str]]) -> str:
         f"    {name}) _arguments {' '.join(described(*o) for o in some.items())} '*:file:_files' ;;"
         for name, some in options.items()
     )
+    # From a folder of $fpath the whole text is called as the function, once: it has to answer too.
     return f"""\
 #compdef softmargin
 _softmargin() {{
@@ -75,4 +76,8 @@ _softmargin() {{
 {cases}
   esac
 }}
-compdef _softmargin softmargin"""
+if [[ $funcstack[1] = _softmargin ]]; then
+  _softmargin "$@"
+else
+  compdef _softmargin softmargin
+fi"""

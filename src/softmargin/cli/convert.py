@@ -12,10 +12,16 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 from pathlib import Path
 
-from softmargin.cli.data_options import MODEL_FORMATS, add_data_arguments, add_json_argument, read
+from softmargin.cli.data_options import (
+    MODEL_FORMATS,
+    add_data_arguments,
+    add_json_argument,
+    as_json,
+    read,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     what = _convert_model(args) if _is_model(args.input) else _convert_data(args)
     if args.json:
-        print(json.dumps({"output": args.output, **what}))
+        # What was written to standard output is alone there.
+        out = sys.stderr if args.output == "-" else sys.stdout
+        print(as_json({"output": args.output, **what}), file=out)
     elif args.output != "-":
         print(f"{args.output}: " + ", ".join(f"{k} {v}" for k, v in what.items()))
     return 0

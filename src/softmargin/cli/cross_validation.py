@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextvars
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import KFold, StratifiedKFold
+
+from softmargin.watching import Abandoned, watched
 
 
 def cross_validate(
@@ -38,14 +42,26 @@ def cross_predict(
         return held_out, clone(machine).fit(seen, y[training]).predict(unseen)
 
     predicted = np.empty(count, dtype=float if is_regressor(machine) else examples.y.dtype)
-    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(splits))) as pool:
+    given_up = threading.Event()
+    workers = min(os.cpu_count() or 1, len(splits))
+    with watched(partial(_abandon, given_up)), ThreadPoolExecutor(workers) as pool:
         contexts = [contextvars.copy_context() for _ in splits]
         jobs = [pool.submit(c.run, one, s) for c, s in zip(contexts, splits, strict=True)]
-        for done, job in enumerate(jobs):
-            held_out, values = job.result()
-            predicted[held_out] = values
-            show(f"fold {done + 1} of {len(splits)}", (done + 1) / len(splits))
+        try:
+            for done, job in enumerate(jobs):
+                held_out, values = job.result()
+                predicted[held_out] = values
+                show(f"fold {done + 1} of {len(splits)}", (done + 1) / len(splits))
+        except BaseException:  # Ctrl-C, or a fold that fails: the others are for nobody
+            given_up.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return predicted
+
+
+def _abandon(given_up: threading.Event, *_: Any) -> None:
+    if given_up.is_set():
+        raise Abandoned
 
 
 def _splits(machine: Any, y: Any, folds: int, seed: int) -> list[tuple[Any, Any]]:

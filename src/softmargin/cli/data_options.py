@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,17 +32,32 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
-def read(args: argparse.Namespace, path: str, **options: Any) -> Data:
+def read(args: argparse.Namespace, path: Any, **options: Any) -> Data:
     """The data of a file; what is worth a note goes to standard error."""
     from softmargin.io.data_file import read_data
+    from softmargin.io.file_error import name_of
 
     data = read_data(path, target=args.target, **options)
     for message in data.notes:
         note(message)
     if data.X.shape[0] == 0:
-        raise ValueError(f"{path}: there are no rows.")
+        raise ValueError(f"{name_of(path)}: there are no rows.")
     return data
 
 
 def note(message: str) -> None:
-    print(f"note: {message}", file=sys.stderr)
+    with suppress(OSError):  # whoever read standard error may have left: no reason to lose a model
+        print(f"note: {message}", file=sys.stderr)
+
+
+def as_json(value: Any) -> str:
+    """As JSON, which has no infinity and no NaN: they are null."""
+    return json.dumps(_finite(value), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

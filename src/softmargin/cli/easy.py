@@ -3,7 +3,8 @@
 This is the procedure that LIBSVM's guide recommends: a C-SVC with the rbf kernel on features scaled
 to [-1, 1], C and gamma from a coarse grid of powers of two by 5-fold cross-validation.
 Writes NAME.range, NAME.scale and NAME.model (of the training data), and for test data
-NAME.scale and NAME.predict, all in the current folder.
+NAME.scale and NAME.predict, all in the current folder; where labels are names, no NAME.scale.
+The NAME of standard input is data, or test.
 
 examples:
   softmargin easy svmguide1 svmguide1.t
@@ -13,12 +14,18 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from softmargin.cli.data_options import DATA_FORMATS, add_data_arguments, add_json_argument, read
+from softmargin.cli.data_options import (
+    DATA_FORMATS,
+    add_data_arguments,
+    add_json_argument,
+    as_json,
+    read,
+)
+from softmargin.cli.machine_options import seed
 from softmargin.cli.progress import Progress
 
 
@@ -31,6 +38,8 @@ def grid(word: str) -> list[float]:
     count = (end - begin) / step if step else -1
     if not 0 <= count < 1000:
         raise argparse.ArgumentTypeError(f"{word!r}: STEP does not lead from BEGIN to END")
+    if max(abs(begin), abs(end)) > 1000:
+        raise argparse.ArgumentTypeError(f"{word!r}: powers of two from -1000 to 1000 are possible")
     return [begin + k * step for k in range(int(count + 1e-9) + 1)]
 
 
@@ -71,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1e-3,
         help="how much the optimality conditions may be violated (default: 0.001)",
     )
-    add("--seed", type=int, default=0, help="seed of the folds (default: 0)")
+    add("--seed", type=seed, default=0, help="seed of the folds (default: 0)")
     add("-q", "--quiet", action="store_true", help="print nothing but errors")
     add_json_argument(parser)
     add_data_arguments(parser)
@@ -82,12 +91,13 @@ def run(args: argparse.Namespace) -> int:
     from softmargin.io.libsvm_range import Range, write_range
 
     say = _say(args)
-    data = read(args, args.data)
-    name = Path(args.data).name
+    data, name = read(args, args.data), _name(args.data, "data")
+    test = read(args, args.test) if args.test else None  # a broken file is told at once
     scale = Range.of(data.X)
     write_range(f"{name}.range", scale)
-    examples = Examples(_scaled(scale, data, f"{name}.scale"), as_labels(data.y))
-    say(f"scaled      {name}.scale, ranges in {name}.range")
+    X, written = _scaled(scale, data, f"{name}.scale")
+    examples = Examples(X, as_labels(data.y))
+    say(f"scaled      {f'{name}.scale, ' if written else ''}ranges in {name}.range")
     best = _search(args, examples)
     say(
         f"best        C={best['C']:g}, gamma={best['gamma']:g}:"
@@ -97,11 +107,15 @@ def run(args: argparse.Namespace) -> int:
     _save(machine, f"{name}.model")
     say(f"model       {name}.model, {len(machine.support_)} support vectors")
     result: dict[str, Any] = {**best, "model": f"{name}.model"}
-    if args.test:
-        result["test"] = _test(args, machine, scale, say)
+    if test is not None:
+        result["test"] = _test(machine, scale, test, _name(args.test, "test"), say)
     if args.json:
-        print(json.dumps(result))
+        print(as_json(result))
     return 0
+
+
+def _name(path: str, of_standard_input: str) -> str:
+    return of_standard_input if path == "-" else Path(path).name
 
 
 def _say(args: argparse.Namespace) -> Callable[[str], None]:
@@ -110,13 +124,15 @@ def _say(args: argparse.Namespace) -> Callable[[str], None]:
     )
 
 
-def _scaled(scale: Any, data: Any, path: str) -> Any:
+def _scaled(scale: Any, data: Any, path: str) -> tuple[Any, bool]:
+    """The scaled features, and whether they are in a file: LIBSVM's text has no names as labels."""
     from softmargin.io.libsvm_data import write_libsvm
 
     X = scale.apply(data.X)
-    if data.y.dtype.kind in "fiub":
+    numbers = data.y.dtype.kind in "fiub"
+    if numbers:
         write_libsvm(path, X, data.y)
-    return X
+    return X, numbers
 
 
 def _search(args: argparse.Namespace, examples: Any) -> dict[str, Any]:
@@ -154,15 +170,13 @@ def _save(machine: Any, path: str) -> None:
 
 
 def _test(
-    args: argparse.Namespace, machine: Any, scale: Any, say: Callable[[str], None]
+    machine: Any, scale: Any, data: Any, name: str, say: Callable[[str], None]
 ) -> dict[str, Any]:
     from softmargin.cli.scoring import accuracy, prediction_lines
     from softmargin.io.record import Record
     from softmargin.io.streams import writing
 
-    data = read(args, args.test)
-    name = Path(args.test).name
-    X = _scaled(scale, data, f"{name}.scale")
+    X, _ = _scaled(scale, data, f"{name}.scale")
     predicted, _ = Record.of(machine).predict(X)
     with writing(f"{name}.predict") as stream:
         stream.write("".join(f"{label}\n" for label in predicted.tolist()).encode())

@@ -8,9 +8,8 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
 
-from softmargin.cli.data_options import add_json_argument
+from softmargin.cli.data_options import add_json_argument, as_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
 
     record, format = read_any_model(args.model), format_of(args.model)
     if args.json:
-        print(json.dumps({"model": args.model, "format": format, **as_dict(record)}))
+        print(as_json({"model": args.model, "format": format, **as_dict(record)}))
     else:
         print(f"format      {format}", *as_lines(record), sep="\n")
     return 0

@@ -75,6 +75,18 @@ def switch(word: str) -> bool:
     return word == "1"
 
 
+def threads(word: str) -> int:
+    if not re.fullmatch(r"-?[1-9]\d{0,8}", word):
+        raise argparse.ArgumentTypeError(f"{word!r} is neither 1 or more nor -1 (all processors)")
+    return int(word)
+
+
+def seed(word: str) -> int:
+    if not word.isdecimal() or int(word) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number from 0 to 2^32 - 1")
+    return int(word)
+
+
 def respell(argv: Sequence[str]) -> list[str]:
     """LIBSVM's ``-w1 5`` (label 1, weight 5) as ``--class-weight 1=5``, which argparse knows."""
     spelled, k = [], 0
@@ -204,7 +216,13 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="of the kernel values (default: auto)",
     )
-    add("--threads", type=int, metavar="N", help="how many threads train (default: 1)")
+    add(
+        "--threads",
+        type=threads,
+        metavar="N",
+        help="how many threads train, -1 for one per processor (default: -1, or what"
+        " OMP_NUM_THREADS says; of a linear machine 1)",
+    )
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
 
 

@@ -14,7 +14,6 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
@@ -22,6 +21,7 @@ from softmargin.cli.data_options import (
     DATA_FORMATS,
     add_data_arguments,
     add_json_argument,
+    as_json,
     note,
     read,
 )
@@ -153,7 +153,7 @@ def _report(
                 result |= {"labels": labels, "probabilities": columns.tolist()}
             elif columns is not None:
                 result["decision_values"] = columns.tolist()
-        print(json.dumps(result))
+        print(as_json(result), file=sys.stderr if args.output == "-" else sys.stdout)
     elif not args.quiet:
-        out = sys.stdout if args.output is not None else sys.stderr
+        out = sys.stderr if args.output in (None, "-") else sys.stdout
         print(*prediction_lines(result), sep="\n", file=out)

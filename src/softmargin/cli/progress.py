@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -14,7 +15,7 @@ class Progress:
     """One line that is written again and again, and goes away at the end."""
 
     def __init__(self, enabled: bool = True) -> None:
-        self.enabled = enabled and sys.stderr.isatty()
+        self.enabled = enabled and sys.stderr is not None and sys.stderr.isatty()
         self.start = self.last = time.perf_counter()
         self.shown = 0
 
@@ -30,9 +31,19 @@ class Progress:
         if not self.enabled or now - self.start < PATIENCE or now - self.last < INTERVAL:
             return
         self.last = now
-        line = f"{bar(fraction)}{text}  {now - self.start:.0f} s"
+        # A line that wraps could not be written over, and in the last column it may.
+        room = _columns() - 1
+        line = f"{bar(fraction)}{text}  {now - self.start:.0f} s"[:room]
+        self.shown = min(max(self.shown, len(line)), room)
         print("\r" + line.ljust(self.shown), end="", file=sys.stderr, flush=True)
-        self.shown = max(self.shown, len(line))
+
+
+def _columns() -> int:
+    """Of the terminal behind standard error; standard output may go elsewhere."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        return 80
 
 
 def bar(fraction: float | None) -> str:

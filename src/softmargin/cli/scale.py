@@ -12,21 +12,32 @@ examples:
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from softmargin.cli.data_options import DATA_FORMATS, add_data_arguments, note, read
 
 
+def finite(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{word!r} is not a finite number")
+    return value
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", help=f"the data: {DATA_FORMATS}")
-    add("-l", "--lower", type=float, default=-1.0, help="lower end of the range (default: -1)")
-    add("-u", "--upper", type=float, default=1.0, help="upper end of the range (default: 1)")
+    add("-l", "--lower", type=finite, help="lower end of the range (default: -1)")
+    add("-u", "--upper", type=finite, help="upper end of the range (default: 1)")
     add(
         "-y",
         "--scale-target",
         nargs=2,
-        type=float,
+        type=finite,
         metavar=("LOWER", "UPPER"),
         help="scale the targets too, to this range (default: leave them)",
     )
@@ -67,9 +78,11 @@ def _fitted(args: argparse.Namespace, data: Any) -> Any:
 
     from softmargin.io.libsvm_range import Range, TargetRange
 
-    if not args.lower < args.upper:
-        raise ValueError(f"--lower {args.lower:g} must be less than --upper {args.upper:g}.")
-    scale = Range.of(data.X, args.lower, args.upper)
+    lower = -1.0 if args.lower is None else args.lower
+    upper = 1.0 if args.upper is None else args.upper
+    if not lower < upper:
+        raise ValueError(f"--lower {lower:g} must be less than --upper {upper:g}.")
+    scale = Range.of(data.X, lower, upper)
     if args.scale_target is None:
         return scale
     lower, upper = args.scale_target
@@ -86,6 +99,15 @@ def _restored(args: argparse.Namespace, data: Any) -> Any:
     from softmargin.io.libsvm_range import read_range
 
     scale = read_range(args.restore)
+    target = (scale.target.lower, scale.target.upper) if scale.target else None
+    given = {
+        "--lower": (args.lower, scale.lower),
+        "--upper": (args.upper, scale.upper),
+        "--scale-target": (args.scale_target and tuple(args.scale_target), target),
+    }
+    passed_over = [name for name, (ours, its) in given.items() if ours not in (None, its)]
+    if passed_over:
+        note(f"passed over: {', '.join(passed_over)}; {args.restore} says how to scale")
     unknown = scale.unknown(data.X)
     if unknown:
         some = ", ".join(map(str, unknown[:8])) + (", ..." if len(unknown) > 8 else "")

@@ -16,7 +16,7 @@ METHODS = ("stratified", "random")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from softmargin.cli.machine_options import numbered
+    from softmargin.cli.machine_options import numbered, seed
 
     add = parser.add_argument
     add("data", help="the data: LIBSVM text, which may be .gz, .bz2, .xz or .zst")
@@ -32,18 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="stratified (0) or random (1) (default: stratified)",
     )
-    add("--seed", type=int, default=0, help="seed of the choice (default: 0)")
+    add("--seed", type=seed, default=0, help="seed of the choice (default: 0)")
 
 
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from softmargin.io.libsvm_data import read_libsvm
-    from softmargin.io.streams import reading, writing
+    from softmargin.io.streams import Named, check_target, reading, writing
 
     with reading(args.data) as stream:
         text = stream.read()
-    _, labels = read_libsvm(_named(text, args.data))
+    _, labels = read_libsvm(Named(text, args.data))
+    if not len(labels):
+        raise ValueError(f"{args.data}: there are no rows.")
     if not 0 < args.size <= len(labels):
         raise ValueError(f"size {args.size} must be from 1 to {len(labels)}, the rows of the file.")
     rng = np.random.default_rng(args.seed)
@@ -57,22 +59,12 @@ def run(args: argparse.Namespace) -> int:
     rest = args.rest or args.rest_output
     if rest:
         outputs.append((rest, ~chosen))
+    for path, _ in outputs:
+        check_target(path)
     for path, mask in outputs:
         with writing(path) as stream:
             stream.writelines(lines[k] + b"\n" for k in np.flatnonzero(mask))
     return 0
-
-
-def _named(text: bytes, name: str) -> Any:
-    """The text as a stream that messages call by the file's name."""
-    import io
-
-    class Named(io.BytesIO):
-        pass
-
-    stream = Named(text)
-    stream.name = name
-    return stream
 
 
 def _rows_of(text: bytes) -> list[bytes]:

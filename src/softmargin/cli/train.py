@@ -15,11 +15,7 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
-import signal
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +25,10 @@ from softmargin.cli.data_options import (
     MODEL_FORMATS,
     add_data_arguments,
     add_json_argument,
-    note,
+    as_json,
     read,
 )
-from softmargin.cli.machine_options import add_machine_arguments, make_machine, respell
+from softmargin.cli.machine_options import add_machine_arguments, make_machine, respell, seed
 from softmargin.cli.progress import Progress
 
 __all__ = ["add_arguments", "respell", "run"]
@@ -50,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDS",
         help="cross-validate instead of writing a model",
     )
-    add("--seed", type=int, default=0, help="seed of the folds and of linear machines (default: 0)")
+    add(
+        "--seed", type=seed, default=0, help="seed of the folds and of linear machines (default: 0)"
+    )
     add("--time-limit", type=float, metavar="SECONDS", help="stop then, with what is reached")
     add("--save-on-interrupt", action="store_true", help="at Ctrl-C, write the model so far")
     add(
@@ -65,26 +63,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from softmargin.cli.examples import training_examples
+    from softmargin.cli.wording import spoken
     from softmargin.io.streams import check_target
 
     model = args.model or default_model_name(args.data)
     if args.cross_validate is None:
         check_target(model)
+    else:
+        _refuse_options_of_a_model(args)
     examples = training_examples(
         args, read(args, args.data, zero_based=args.kernel == "precomputed")
     )
     machine = make_machine(args, examples.y)
     if args.cross_validate is not None:
         return _cross_validate(args, machine, examples)
-    with _notes(args.quiet), Progress(not args.quiet) as progress, _limits(args, progress) as state:
-        machine.fit(examples.X, examples.y)
-        if state["interrupted"] and not args.save_on_interrupt:
-            raise KeyboardInterrupt(
-                "no model is written (--save-on-interrupt writes the one so far)"
-            )
+    _check_format(args, machine, examples, model)
+    with spoken(args.quiet), Progress(not args.quiet) as progress:
+        _fit(args, machine, examples, progress)
     _write(args, machine, examples, model)
     _report(args, machine, model)
-    return INTERRUPTED if state["interrupted"] else OK
+    return INTERRUPTED if _interrupted(machine.solution_) else OK
 
 
 def default_model_name(data: str) -> str:
@@ -92,32 +90,48 @@ def default_model_name(data: str) -> str:
     return "model" if data == "-" else f"{Path(data).name}.model"
 
 
-@contextmanager
-def _limits(args: argparse.Namespace, progress: Progress) -> Iterator[dict[str, bool]]:
-    """Watches the fit: shows its progress, and stops it at the time limit or at Ctrl-C."""
-    import time
+def _refuse_options_of_a_model(args: argparse.Namespace) -> None:
+    given = {
+        "--time-limit": args.time_limit is not None,
+        "--save-on-interrupt": args.save_on_interrupt,
+        "--format": args.format is not None,
+    }
+    for option in (option for option, is_given in given.items() if is_given):
+        raise ValueError(f"{option} is for a training that writes a model; -v writes none.")
 
-    from softmargin.solution import StopReason
-    from softmargin.training import watched
 
-    start, state = time.perf_counter(), {"interrupted": False}
+def _check_format(args: argparse.Namespace, machine: Any, examples: Any, model: str) -> None:
+    """Refuses a format that cannot hold the model before it is trained, not after."""
+    import numpy as np
 
-    def interrupt(*_: Any) -> None:
-        state["interrupted"] = True
+    from softmargin.io.models import check_format, format_for
+    from softmargin.io.record import Record
 
-    def watcher(status: Any, seconds: float) -> StopReason | None:
-        progress.show(_standing(status, args), status.progress)
-        if state["interrupted"]:
-            return StopReason.INTERRUPTED
-        over = args.time_limit is not None and time.perf_counter() - start > args.time_limit
-        return StopReason.TIME_LIMIT if over else None
+    # Fractions are no classes: a classifier refuses them itself, and says so better.
+    labels = examples.y[:0] if examples.y.dtype.kind == "f" else examples.y
+    classes = {"classes_": np.unique(labels)}
+    record = Record(type(machine).__name__, machine.get_params(deep=False), classes)
+    check_format(model, record, args.format or format_for(model, record))
 
-    before = signal.signal(signal.SIGINT, interrupt)
+
+def _fit(args: argparse.Namespace, machine: Any, examples: Any, progress: Progress) -> None:
+    """Trains; shows the progress, and stops at the time limit or at Ctrl-C."""
+    from softmargin.watching import watched
+
+    keep = args.save_on_interrupt
+    machine.set_params(time_limit=args.time_limit, on_interrupt="keep" if keep else "raise")
     try:
-        with watched(watcher):
-            yield state
-    finally:
-        signal.signal(signal.SIGINT, before)
+        with watched(lambda status, _: progress.show(_standing(status, args), status.progress)):
+            machine.fit(examples.X, examples.y)
+    except KeyboardInterrupt:
+        hint = "" if keep else " (--save-on-interrupt writes the one so far)"
+        raise KeyboardInterrupt(f"no model is written{hint}") from None
+
+
+def _interrupted(solution: Any) -> bool:
+    from softmargin.solution import StopReason
+
+    return any(s.stop_reason is StopReason.INTERRUPTED for s in solution.problems or [solution])
 
 
 def _standing(status: Any, args: argparse.Namespace) -> str:
@@ -125,16 +139,6 @@ def _standing(status: Any, args: argparse.Namespace) -> str:
     steps = "passes" if args.linear else "iterations"
     measure = f"{status.measure.name} {status.violation:.3g}"
     return f"{pair}{status.iterations} {steps}, {measure}"
-
-
-@contextmanager
-def _notes(quiet: bool) -> Iterator[None]:
-    """Warnings as notes on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught if not quiet else ():
-        note(str(warning.message))
 
 
 def _write(args: argparse.Namespace, machine: Any, examples: Any, model: str) -> None:
@@ -148,16 +152,18 @@ def _write(args: argparse.Namespace, machine: Any, examples: Any, model: str) ->
 def _report(args: argparse.Namespace, machine: Any, model: str) -> None:
     from softmargin.cli.certificate import as_dict, as_lines
 
+    out = sys.stderr if model == "-" else sys.stdout  # there the model is
     if args.json:
-        print(json.dumps({"model": model, **as_dict(machine)}))
+        print(as_json({"model": model, **as_dict(machine)}), file=out)
     elif not args.quiet:
-        print(*as_lines(machine), f"model       {model}", sep="\n")
+        print(*as_lines(machine), f"model       {model}", sep="\n", file=out)
 
 
 def _cross_validate(args: argparse.Namespace, machine: Any, examples: Any) -> int:
     from softmargin.cli.cross_validation import cross_validate, score_lines
+    from softmargin.cli.wording import spoken
 
-    with _notes(args.quiet), Progress(not args.quiet) as progress:
+    with spoken(args.quiet), Progress(not args.quiet) as progress:
         result = cross_validate(machine, examples, args.cross_validate, args.seed, progress.show)
-    print(json.dumps(result) if args.json else "\n".join(score_lines(result)))
+    print(as_json(result) if args.json else "\n".join(score_lines(result)))
     return OK

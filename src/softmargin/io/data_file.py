@@ -101,7 +101,7 @@ def _numbers(y: Any, path: Any) -> NDArray[np.float64]:
         raise FileError(
             path,
             "numbers as labels: LIBSVM's format has no names; write .csv instead",
-            found=f"labels such as {np.asarray(y).flat[0]!r}",
+            found=f"labels such as {np.asarray(y).tolist()[0]}",
         ) from None
 
 

@@ -80,14 +80,21 @@ def _parts(header: Header, weights: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(coef), constant
 
 
+def check_liblinear_model(record: Record) -> None:
+    """Refuses what the format cannot hold; of the record only kind and classes count, so it can be
+    asked before a training."""
+    if record.kind != "LinearSVC":
+        raise ValueError(f"LIBLINEAR's model format is for linear machines, not {record.kind}.")
+    integer_labels(record.attributes["classes_"], "LIBLINEAR")
+
+
 def write_liblinear_model(path: Any, record: Record) -> None:
     """Writes a linear machine such that LIBLINEAR's predict gives its predictions.
 
     LIBLINEAR has no name for Weston-Watkins' machine; with more than two classes it is written as
     Crammer-Singer's, which predicts in the same way.
     """
-    if record.kind != "LinearSVC":
-        raise ValueError(f"LIBLINEAR's model format is for linear machines, not {record.kind}.")
+    check_liblinear_model(record)
     values = record.attributes
     coef, intercept = values["coef_"], np.atleast_1d(values["intercept_"])
     coef = coef.toarray() if sp.issparse(coef) else np.asarray(coef)

@@ -197,7 +197,9 @@ def write_libsvm_model(path: Any, record: Record) -> None:
         write_rows(stream, coef, vectors, first_index=first_index)
 
 
-def _header_lines(record: Record) -> list[str]:
+def check_libsvm_model(record: Record) -> None:
+    """Refuses what the format cannot hold; of the record only kind, parameters and classes count,
+    so it can be asked before a training."""
     kernel: Any = record.params.get("kernel")
     if record.kind not in NAMES or callable(kernel):
         what = "kernel functions" if callable(kernel) else record.kind
@@ -206,7 +208,13 @@ def _header_lines(record: Record) -> list[str]:
             f"LIBSVM's model format has no {what}; its kernels are {', '.join(KERNELS)}, its"
             f" machines {', '.join(NAMES)}.{remedy}"
         )
-    values = record.attributes
+    if record.is_classifier:
+        integer_labels(record.attributes["classes_"])
+
+
+def _header_lines(record: Record) -> list[str]:
+    check_libsvm_model(record)
+    kernel, values = record.params["kernel"], record.attributes
     lines = [f"svm_type {NAMES[record.kind]}", f"kernel_type {KERNEL_NAMES[kernel]}"]
     parameters = {**record.params, "gamma": values.get("_gamma")}
     lines += [f"{name} {_text(parameters[name])}" for name in KERNEL_PARAMETERS.get(kernel, ())]
@@ -249,7 +257,8 @@ def integer_labels(classes: NDArray[Any], owner: str = "LIBSVM") -> list[int]:
     if not exact or any(float(a) != b for a, b in zip(classes, labels, strict=True)):
         raise ValueError(
             f"{owner}'s model format has integers as classes, not {classes.tolist()[0]!r}. Number"
-            " the classes (sklearn.preprocessing.LabelEncoder), or save in softmargin's own format."
+            " the classes (sklearn.preprocessing.LabelEncoder), or save in softmargin's own format"
+            " (on the command line: a name that ends in .softmargin)."
         )
     return labels
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from softmargin.io.file_error import FileError
-from softmargin.io.liblinear_model import read_liblinear_model, write_liblinear_model
-from softmargin.io.libsvm_model import read_libsvm_model, write_libsvm_model
+from softmargin.io.liblinear_model import (
+    check_liblinear_model,
+    read_liblinear_model,
+    write_liblinear_model,
+)
+from softmargin.io.libsvm_model import check_libsvm_model, read_libsvm_model, write_libsvm_model
 from softmargin.io.record import Record
 from softmargin.io.streams import compression, reading, suffix_within
 
@@ -16,6 +20,8 @@ NATIVE_SUFFIX = ".softmargin"
 
 def format_of(path: Any) -> str:
     """The format of an existing model file."""
+    if path == "-":
+        raise FileError(path, "the name of a file: models are not read from standard input")
     with reading(path) as stream:
         start = stream.read(64)
     if start[:2] == b"PK":
@@ -55,18 +61,28 @@ def read_any_model(path: Any, *, mmap: bool = True) -> Record:
     return read_model(path, mmap=mmap)
 
 
+def check_format(path: Any, record: Record, format: str) -> None:
+    """Refuses what a format or its name cannot hold; of the record only kind, parameters and
+    classes count, so it can be asked before a training."""
+    if format == "libsvm":
+        check_libsvm_model(record)
+    elif format == "liblinear":
+        check_liblinear_model(record)
+    elif compression(path):
+        raise ValueError(
+            f"{path}: softmargin's own model files are not compressed, so that they can be"
+            " memory-mapped; choose a name without .gz, .bz2, .xz or .zst."
+        )
+
+
 def write_any_model(path: Any, record: Record, format: str) -> None:
+    check_format(path, record, format)
     if format == "libsvm":
         write_libsvm_model(path, record)
         return
     if format == "liblinear":
         write_liblinear_model(path, record)
         return
-    if compression(path):
-        raise ValueError(
-            f"{path}: softmargin's own model files are not compressed, so that they can be"
-            " memory-mapped; choose a name without .gz, .bz2, .xz or .zst."
-        )
     from softmargin.io.model_file import write_model
 
     write_model(path, record)

@@ -37,11 +37,19 @@ def reading(path: Any) -> Iterator[Any]:
     `path` is the name of a file, "-" for standard input, or a binary stream.
     """
     if path == "-" or hasattr(path, "read"):
-        stream = sys.stdin.buffer if path == "-" else path
+        stream = _standard(sys.stdin, "input") if path == "-" else path
         yield stream if stream.seekable() else io.BytesIO(stream.read())
         return
     with _decompressed(path) as stream, _broken_archives(path):
         yield stream
+
+
+class Named(io.BytesIO):
+    """A text as a stream that messages call by the name of the file it came from."""
+
+    def __init__(self, text: bytes, name: str) -> None:
+        super().__init__(text)
+        self.name = name
 
 
 @contextmanager
@@ -145,27 +153,57 @@ def writing(path: Any) -> Iterator[Any]:
     `path` is the name of a file, "-" for standard output, or a binary stream.
     """
     if path == "-" or hasattr(path, "write"):
-        stream = sys.stdout.buffer if path == "-" else path
+        stream = _standard(sys.stdout, "output") if path == "-" else path
         yield stream
         stream.flush()
         return
     check_target(path)
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():  # /dev/stdout, a named pipe
-        with open(target, "wb") as stream:
+    if _is_device(path):
+        with _errors_of(path), open(path, "wb") as stream:
             yield stream
         return
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
+    target = Path(os.path.realpath(path))
+    with _errors_of(path, f".{target.name}."):
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            with _compressing(temporary, compression(path)) as stream:
+                yield stream
+            _adopt_mode(temporary, target)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _standard(stream: Any, name: str) -> Any:
+    if stream is None:  # how Python finds it when the shell has closed it
+        raise OSError(f"standard {name} is closed; name a file instead of -")
+    return stream.buffer
+
+
+def _is_device(path: Any) -> bool:
+    """Whether bytes go there as they come: /dev/stdout, a named pipe.  To be asked of the name as
+    it is: what /dev/stdout leads to need not be the name of anything."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+@contextmanager
+def _errors_of(path: Any, temporary: str | None = None) -> Iterator[None]:
+    """Errors of the system that name no file, or one that begins with `temporary`, name `path`."""
     try:
-        with _compressing(temporary, compression(path)) as stream:
-            yield stream
-        _adopt_mode(temporary, target)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        yield
+    except FileError as error:
+        if temporary and Path(error.path).name.startswith(temporary):
+            raise FileError(path, error.expected, found=error.found) from None
         raise
+    except OSError as error:
+        named = error.filename
+        ours = named is None or bool(temporary and Path(named).name.startswith(temporary))
+        if error.errno is None or not ours:
+            raise
+        raise OSError(error.errno, error.strerror, name_of(path)) from error
 
 
 def check_target(path: Any) -> None:
@@ -175,9 +213,11 @@ def check_target(path: Any) -> None:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path}: this is a folder; name a file in it")
+    if _is_device(path):
+        return
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist; make it first")
-    if not os.access(target.parent, os.W_OK) and (not target.exists() or target.is_file()):
+    if not os.access(target.parent, os.W_OK):
         raise PermissionError(f"{path}: the folder {target.parent} cannot be written to")
 
 

@@ -54,6 +54,7 @@ class Descent final : public AnyDescent<Real> {
       if (x.label < (Machine::coupled ? 0 : -1) || x.label >= classes)
         throw std::invalid_argument("a label is not the number of a class");
       x.upper = upper[i];
+      if (x.upper <= 0) continue;  // as if it were not there
       rows_.read(i, row);
       for (std::size_t e = 0; e < row.size; ++e) x.squared_norm += row.value[e] * row.value[e];
       entries += static_cast<double>(row.size);
@@ -61,7 +62,6 @@ class Descent final : public AnyDescent<Real> {
         throw std::invalid_argument(
             "X or intercept_scaling is so large that a row's squared norm overflows; scale the "
             "data");
-      if (x.upper <= 0) continue;
       if (x.squared_norm > 0)
         order_.push_back(i);
       else
@@ -82,7 +82,7 @@ class Descent final : public AnyDescent<Real> {
         if (advance_check(out_of_time)) conclude();
       } else {
         if (status_.passes >= last) break;
-        if (!turns_.passing()) begin_pass();
+        if (!turns_.passing() && !begin_pass(out_of_time)) break;
         if (advance_pass(out_of_time)) end_pass();
       }
       if (out_of_time()) break;
@@ -138,14 +138,19 @@ class Descent final : public AnyDescent<Real> {
 
   // --- a pass -------------------------------------------------------------------------------
 
-  void begin_pass() {
-    if (extrapolation_ && extrapolation_->due(status_.passes))
-      status_.dual +=
-          extrapolation_->advance(status_.passes, status_.dual, gap_, examples_, weights());
+  template <class OutOfTime>
+  bool begin_pass(OutOfTime out_of_time) {
+    if (extrapolation_ && extrapolation_->due(status_.passes)) {
+      const auto gain = extrapolation_->advance(status_.passes, status_.dual, gap_, examples_,
+                                                weights(), out_of_time);
+      if (!gain) return false;
+      status_.dual += *gain;
+    }
     turns_.begin_pass(random_);
     shortcuts_ = static_cast<std::int64_t>(turns_.resting());
     movement_ = 0;
     checked_ = false;
+    return true;
   }
 
   template <class OutOfTime>

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,13 +33,18 @@ class Extrapolation {
   bool due(std::int64_t passes) const { return passes >= next_; }
 
   // Told how the descent stands; moves the variables and the weights if enough is known of where
-  // they were, and remembers where they are. Returns by how much the dual objective rose.
-  double advance(std::int64_t passes, double dual, double gap, std::vector<Example>& examples,
-                 Weights<Real>& weights) {
+  // they were, and remembers where they are. Returns by how much the dual objective rose; nothing
+  // if it ran out of time, to be called again before anything else moves.
+  template <class OutOfTime>
+  std::optional<double> advance(std::int64_t passes, double dual, double gap,
+                                std::vector<Example>& examples, Weights<Real>& weights,
+                                OutOfTime out_of_time) {
     double gain = 0;
     bool pays = true;
     if (known_ >= points) {
-      gain = move(examples, weights);
+      if (!look_ahead(examples, weights, out_of_time)) return {};
+      gain = go(*way_, examples, weights.values());
+      way_.reset();
       pays = gain > worthwhile * (dual - dual_);
       pause_ = pays ? shortest_pause : std::min(2 * pause_, longest_pause);
       if (!pays) known_ = 0;
@@ -88,10 +94,13 @@ class Extrapolation {
   };
 
   // Where the variables would go: the examples that move, the end of their goals, and what becomes
-  // of W.
+  // of W; as far as the first `seen` examples.
   struct Way {
-    Way(std::int32_t features, std::int32_t classes) : weights(features, classes) {}
+    Way(const Coefficients& t, std::int32_t features, std::int32_t classes)
+        : t(t), weights(features, classes) {}
 
+    Coefficients t;
+    std::size_t seen = 0;
     std::vector<std::size_t> example, end;
     std::vector<Goal> goals;
     Weights<Real> weights;
@@ -103,12 +112,18 @@ class Extrapolation {
            weights.values().size() * sizeof(Real);
   }
 
-  double move(std::vector<Example>& examples, Weights<Real>& weights) {
-    const Coefficients t = best(examples, weights.values());
-    Way way(rows_.features, classes_);
-    for (std::size_t i = 0; i < examples.size(); ++i)
-      if (!stood_still(i, examples[i].block)) look_ahead(i, examples[i], t, way);
-    return go(way, examples, weights.values());
+  // Fills in the way; false if it ran out of time.
+  template <class OutOfTime>
+  bool look_ahead(const std::vector<Example>& examples, Weights<Real>& weights,
+                  OutOfTime out_of_time) {
+    constexpr std::size_t examples_per_look = 16;  // at the clock
+    if (!way_) way_.emplace(best(examples, weights.values()), rows_.features, classes_);
+    for (std::size_t& i = way_->seen; i < examples.size();) {
+      for (std::size_t end = std::min(i + examples_per_look, examples.size()); i < end; ++i)
+        if (!stood_still(i, examples[i].block)) add_goals(i, examples[i], *way_);
+      if (i < examples.size() && out_of_time()) return false;
+    }
+    return true;
   }
 
   // The t that maximise the dual objective, were there no bounds.
@@ -164,9 +179,9 @@ class Extrapolation {
     });
   }
 
-  void look_ahead(std::size_t i, const Example& x, const Coefficients& t, Way& way) {
+  void add_goals(std::size_t i, const Example& x, Way& way) {
     const std::size_t start = way.goals.size();
-    combine(i, x.block, t, way.goals);
+    combine(i, x.block, way.t, way.goals);
     const auto goals = std::span(way.goals).subspan(start);
     Machine::confine(goals, x.upper);
     change_.clear();
@@ -226,7 +241,8 @@ class Extrapolation {
   const RowReader& rows_;
   std::int32_t classes_;
   std::array<Past, points> past_;
-  std::size_t known_ = 0;  // points so far; the last ones are kept
+  std::optional<Way> way_;  // while it is looked at
+  std::size_t known_ = 0;   // points so far; the last ones are kept
   std::int64_t pause_ = shortest_pause, next_ = shortest_pause;
   // As of the last time:
   std::int64_t passes_ = 0;

@@ -148,16 +148,19 @@ class BlockStep {
 
   // From the answer, in units of scores, to beta and W.
   Step take_step(const Example& x) {
+    constexpr double rounding = 1e-14;
     const double q = x.squared_norm, C = x.upper, U = q * C;
     double squares = 0, gain = 0;
     Step step;
     change_.clear();
     for (std::size_t j = 0; j < set_.size; ++j) {
-      const double moved = set_.b[j] >= U ? C : std::min(set_.b[j] / q, C);
+      // A variable beside its bound goes there however near it is: whatever is below has room left.
+      const double moved = set_.b[j] >= (1 - rounding) * U ? C : std::min(set_.b[j] / q, C);
       const double change = moved - set_.beta[j];
+      const double least = moved < C ? rounding * std::max(moved, set_.beta[j]) : 0;
       set_.b[j] = set_.beta[j];
-      if (std::abs(change) <= 1e-14 * std::max(moved, set_.beta[j])) continue;
-      set_.b[j] += change;
+      if (std::abs(change) <= least) continue;
+      set_.b[j] = moved;
       change_.add(set_.cls[j], change);
       step.changed = true;
       squares += q * change * change;
