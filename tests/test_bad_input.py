@@ -103,6 +103,20 @@ def test_weights_none_of_which_is_positive(machine_class, weight):
     refused(machine_class(), ["zero or negative weights"], X, Y, sample_weight=weight)
 
 
+@pytest.mark.parametrize("machine_class", ALL)
+def test_weights_whose_sum_is_no_number(machine_class):
+    weight = np.full(20, 1e308)
+    refused(machine_class(), ["sum of sample_weight", "too large"], X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("machine_class", [SVC, SVR, NuSVR])
+def test_weights_whose_price_is_no_number(machine_class):
+    for C, weight, word in ((1e308, 10.0, "large"), (1e-300, 1e-100, "small")):
+        refused(machine_class(C=C), [f"C={C} times", f"too {word}"], X, Y, sample_weight=weight)
+    refused(NuSVR(C=1e308), ["C=1e+308 times", "too large", "Lower C"], X, Y)
+    machine_class(C=1e300).fit(X, Y, sample_weight=1e-300)
+
+
 # --- classes and rows --------------------------------------------------------------------------
 
 
@@ -258,6 +272,28 @@ def test_kernel_that_overflows(machine_class, sparse):
         machine = machine_class(kernel=kernel, gamma=1.0)
         refused(machine, ["kernel value of rows", "finite", "Scale the data"], huge * 1e130, Y)
     refused(machine_class(), ["gamma='scale'", "variance", "Scale"], huge * 1e130, Y)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scale", [1e25, 1e-25])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_kernel_values_beyond_float32_alone(kernel, scale, dtype):
+    """Rows are float32 from 1000 examples on; what only float64 can hold is fitted in float64."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1100, 2)).astype(np.float32)
+    y = np.where(points[:, 0] + 0.1 * points[:, 1] ** 2 > 0, 1, -1)
+    scaled = (points * scale).astype(dtype)
+    gamma, C = 0.5 / scale**2, 1 / scale**2 if kernel == "linear" else 1.0
+    machine = SVC(kernel=kernel, gamma=gamma, C=C, tol=1e-4).fit(scaled, y)
+    unscaled = SVC(kernel=kernel, gamma=0.5, tol=1e-4).fit(points, y)
+    values, expected = machine.decision_function(scaled), unscaled.decision_function(points)
+    np.testing.assert_allclose(values, expected, atol=1e-2)
+    fresh = points[:30] + np.float32(0.01)
+    values = machine.decision_function((fresh * scale).astype(dtype))
+    np.testing.assert_allclose(values, unscaled.decision_function(fresh), atol=1e-2)
+    if kernel == "rbf" or scale > 1:  # products that are too small are zero
+        with pytest.raises(ValueError, match="kernel value of rows"):
+            SVC(kernel=kernel, gamma=gamma, precision="float32").fit(scaled, y)
 
 
 def test_kernel_that_overflows_off_the_diagonal_only():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -309,6 +310,34 @@ def test_sparse_rows_and_kernel_functions(tmp_path):
     for examples, kernel in ((sp.csr_matrix(X), "rbf"), ([[*row] for row in X], _inner)):
         machine = stopped(SVC(C=10.0, kernel=kernel), examples, z > 0, tmp_path / "c")
         assert machine.fit(examples, z > 0).solution_.converged
+
+
+class _Scaled:
+    """A kernel with a parameter, without a text of its own."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, A, B):
+        return self.factor * _inner(A, B)
+
+
+def _partial(factor):
+    def scaled(factor, A, B):
+        return factor * _inner(A, B)
+
+    return partial(scaled, factor)
+
+
+@pytest.mark.parametrize("make", [_Scaled, _partial])
+def test_kernel_functions_with_parameters(tmp_path, make):
+    """After a crash they are at other addresses, which their texts show."""
+    X, z = make_data()
+    stopped(SVC(C=10.0, kernel=make(2.0)), X, z > 0, tmp_path / "c")
+    again = SVC(C=10.0, kernel=make(3.0), checkpoint=tmp_path / "c")
+    with pytest.raises(CheckpointError, match=r"2\.0.* there, .*3\.0.* here"):
+        again.fit(X, z > 0)
+    assert again.set_params(kernel=make(2.0)).fit(X, z > 0).solution_.converged
 
 
 def _inner(A, B):

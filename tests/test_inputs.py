@@ -173,8 +173,14 @@ def test_columns_without_entries_cost_nothing(name, kernel, data):
     with limited_address_space(4 * 2**30):
         far = clone(machine).fit(wide[0], y)
         found = values(far, wide[1])
+        coef = far.coef_ if kernel == "linear" else None
     near = machine.fit(sp.csr_matrix(X), y)
     np.testing.assert_array_equal(found, values(near, sp.csr_matrix(new)))
+    if kernel == "linear":
+        np.testing.assert_array_equal(coef.data, near.coef_.data)
+        np.testing.assert_array_equal(
+            np.where(coef.indices == FAR, 6, coef.indices), near.coef_.indices
+        )
     assert far.support_vectors_.shape[1] == FAR + 1
 
 

@@ -198,3 +198,17 @@ def test_kernel_functions_have_no_place_in_it(tmp_path):
     machine = softmargin.SVC(kernel=lambda A, B: A @ B.T).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="no kernel functions"):
         machine.save(tmp_path / "model", format="libsvm")
+
+
+def test_a_model_makes_room_for_more_features(tmp_path):
+    """As docs/files.md says: a feature that no support vector has still adds to distances."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    wide, y = np.hstack([X, X[:, :2] ** 2]), (X[:, 0] > 0).astype(int)
+    softmargin.SVC(gamma=0.5).fit(X, y).save(tmp_path / "m", format="libsvm")
+    machine = softmargin.load(tmp_path / "m")
+    with pytest.raises(ValueError, match="5 features, but SVC is expecting 3"):
+        machine.predict(wide)
+    machine.support_vectors_.resize((len(machine.support_), 5))
+    machine.n_features_in_ = 5
+    padded = softmargin.SVC(gamma=0.5).fit(np.hstack([X, np.zeros((30, 2))]), y)
+    assert_close(machine.decision_function(wide), padded.decision_function(wide))

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import softmargin
+from softmargin.io import FileError
 from softmargin.io.container import ALIGNMENT, Container
 from softmargin.io.model_file import read_model
 from softmargin.working_sets import Block, HybridMaximumGain
@@ -149,6 +150,44 @@ def test_code_is_refused(tmp_path):
     with pytest.raises(TypeError, match="Set random_state to a number, text or None"):
         machine.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    class Mine(softmargin.SVC):
+        pass
+
+    with pytest.raises(TypeError, match=r"Mine cannot be saved: .*pickle"):
+        Mine().fit(X, y).save(tmp_path / "m")
+    days = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="M8[D]")
+    with pytest.raises(TypeError, match=r"classes_ holds values of type datetime64\[D\]"):
+        softmargin.SVC().fit(X, days[y]).save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ties_and_the_boundary_are_decided_as_by_the_estimator(tmp_path):
+    points = np.random.default_rng(1).normal(size=(2000, 2))
+    labels = np.random.default_rng(2).integers(0, 6, 200)
+    ties, first = (softmargin.SVC(break_ties=b).fit(points[:200], labels) for b in (True, False))
+    assert (ties.predict(points) != first.predict(points)).any()
+    flat = softmargin.OneClassSVM(kernel="poly", degree=0).fit(points)  # all lie on the boundary
+    full = softmargin.OneClassSVM(nu=1.0).fit(points[:60])
+    for machine in (ties, first, flat, full):
+        machine.save(tmp_path / "m")
+        quick, _ = read_model(tmp_path / "m", mmap=False).predict(points)
+        np.testing.assert_array_equal(quick, machine.predict(points))
+
+
+@pytest.mark.parametrize("gamma", [-1.0, 10**400, "1"])
+def test_a_gamma_that_no_fit_sets_is_refused(tmp_path, gamma):
+    from softmargin.io.container import write_container
+
+    softmargin.SVC().fit(X, y).save(tmp_path / "m")
+    container = Container(tmp_path / "m", mmap=False)
+    names = [name.removesuffix(".npy") for name in container.members if name.endswith(".npy")]
+    header = {**container.header, "attributes": {**container.header["attributes"], "_gamma": gamma}}
+    write_container(tmp_path / "m", header, {name: container.array(name) for name in names})
+    with pytest.raises(FileError, match=r"number.* as _gamma"):
+        softmargin.load(tmp_path / "m")
 
 
 def test_rules_with_options_come_back(tmp_path):

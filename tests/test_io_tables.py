@@ -76,6 +76,16 @@ def test_broken_csv(tmp_path, text, message):
     assert message in str(caught.value)
 
 
+def test_digits_with_an_underscore_are_no_number(tmp_path):
+    """Python reads 1_0 as 10."""
+    path = tmp_path / "data.csv"
+    path.write_text("label,a\n1_0,2\n1_1,3\n")
+    assert read_data(path).y.tolist() == ["1_0", "1_1"]
+    path.write_text("label,a\n1,2\n2,1_0\n")
+    with pytest.raises(FileError, match=r"line 3, column 2: found '1_0', expected a finite number"):
+        read_data(path)
+
+
 def test_csv_that_is_not_text(tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes(b"a,label\n\xff\xfe,1\n")

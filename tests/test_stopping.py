@@ -141,6 +141,15 @@ def test_identical_examples(kernel):
         NuSVC(kernel=kernel, gamma=1.0).fit(same, y)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_classes_without_a_margin_are_named(n_jobs):
+    """Of four classes two are the same."""
+    centres = np.array([[0, 0], [9, 0], [0, 9], [9, 0]])
+    points, y = np.tile(centres, (5, 1)), np.tile(["a", "b", "c", "d"], 5)
+    with pytest.raises(ValueError, match=r"Classes \('b', 'd'\): nu=0.5 .*Increase nu.*lower tol"):
+        NuSVC(n_jobs=n_jobs).fit(points, y)
+
+
 @pytest.mark.parametrize("machine_class", TARGET)
 def test_a_kernel_that_is_not_positive_definite(machine_class):
     """Negative curvature: steps go to the bounds, and the fit ends."""

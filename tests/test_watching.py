@@ -111,16 +111,19 @@ def test_objective_of_a_status_is_the_dual_objective(short_slices):
     assert running[-1] == pytest.approx(machine.solution_.dual_objective, rel=1e-9)
 
 
-@pytest.mark.parametrize("how", ["stop", "reason"])
+@pytest.mark.parametrize("how", ["stop", "numpy", StopReason.TIME_LIMIT, StopReason.CONVERGED])
 def test_other_ways_to_stop(how, case, short_slices):
+    """Of a fit that a callback has stopped, nobody can say that it has converged."""
     machine, X, y = case
 
     def callback(status):
-        return status.stop() if how == "stop" else StopReason.TIME_LIMIT
+        if how == "stop":
+            return status.stop()
+        return np.bool_(True) if how == "numpy" else how
 
     with pytest.warns(ConvergenceWarning):
         machine.set_params(callbacks=[callback], **slow_rule(machine)).fit(X, y)
-    expected = StopReason.CALLBACK if how == "stop" else StopReason.TIME_LIMIT
+    expected = how if how is StopReason.TIME_LIMIT else StopReason.CALLBACK
     assert machine.solution_.stop_reason is expected
 
 

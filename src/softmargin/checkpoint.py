@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -85,8 +86,15 @@ def _add(digest: Any, array: NDArray[Any]) -> None:
 
 
 def _text(value: Any) -> str:
+    """As ``repr``, but without addresses, which are others in the next process."""
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, partial):
+        named = [f"{name}={_text(item)}" for name, item in sorted(value.keywords.items())]
+        return f"partial({', '.join([_text(value.func), *map(_text, value.args), *named])})"
+    if repr(value) == object.__repr__(value) and hasattr(value, "__dict__"):
+        named = [f"{name}={_text(item)}" for name, item in sorted(vars(value).items())]
+        return f"{_text(type(value))}({', '.join(named)})"
     return repr(value)
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin import multiclass
@@ -26,6 +26,7 @@ from softmargin.machine import Array, Indices, KernelMachine
 from softmargin.validation import (
     check_classes_present,
     class_weights,
+    prices,
     sample_weights,
     unchanged_on_error,
 )
@@ -110,10 +111,10 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self.intercept_ = sign * np.array([model.intercept for model in models])
         self.n_iter_ = self._n_iter.astype(np.int32)
 
-    def _linear_coef(self) -> Any:
+    def _linear_coef(self, vectors: Any) -> Any:
         if len(self.classes_) == 2:
-            return super()._linear_coef()
-        rows = multiclass.pair_coef(self.dual_coef_, self._n_support, self.support_vectors_)
+            return super()._linear_coef(vectors)
+        rows = multiclass.pair_coef(self.dual_coef_, self._n_support, vectors)
         return sp.vstack(rows, format="csr") if self._sparse else np.vstack(rows)
 
     def _pair_values(self, X: Any) -> Array:
@@ -140,11 +141,8 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """
         values = self._pair_values(X)
         if self.decision_function_shape == "ovr" and len(self.classes_) > 2:
-            return self._class_values(values)
+            return multiclass.class_values(values, len(self.classes_))
         return values
-
-    def _class_values(self, pair_values: Array) -> Array:
-        return np.asarray(_ovr_decision_function(pair_values < 0, -pair_values, len(self.classes_)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the samples in X."""
@@ -155,7 +153,7 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if len(self.classes_) == 2:
             code = (values >= 0).astype(np.intp)
         elif self.break_ties:
-            code = self._class_values(values).argmax(axis=1)
+            code = multiclass.class_values(values, len(self.classes_)).argmax(axis=1)
         else:
             code = multiclass.vote(values, len(self.classes_))
         predicted: NDArray[Any] = self.classes_[code]
@@ -305,7 +303,7 @@ class SVC(Classifier):
         self.checkpoint = checkpoint
 
     def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
-        return CSupportVectorClassification(y, self.C * weight * class_factor)
+        return CSupportVectorClassification(y, prices(self.C, weight * class_factor))
 
 
 class NuSVC(Classifier):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,16 @@ def compact(*matrices: sp.csr_matrix) -> tuple[sp.csr_matrix, ...]:
     ends = np.cumsum([len(matrix.indices) for matrix in matrices])[:-1]
     parts = zip(matrices, np.split(columns, ends), strict=True)
     return tuple(with_columns(matrix, part, len(used)) for matrix, part in parts)
+
+
+def by_used_columns(
+    product: Callable[[sp.csr_matrix], sp.csr_matrix], X: sp.csr_matrix
+) -> sp.csr_matrix:
+    """product(X), computed without the columns that are zero: sparse products have room for
+    something per column, too."""
+    used, columns = np.unique(X.indices, return_inverse=True)
+    small = product(with_columns(X, columns, len(used)))
+    return with_columns(small, used[small.indices], X.shape[1])
 
 
 def with_columns(X: sp.csr_matrix, indices: NDArray[Any], width: int) -> sp.csr_matrix:

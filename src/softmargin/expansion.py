@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin import planning
+from softmargin.columns import by_used_columns
 from softmargin.kernels import BUILT_IN, Function, Kernel, Precomputed, take
 from softmargin.validation import for_core, indexable, is_plain
 
@@ -58,12 +59,16 @@ class Expansion:
         """Weights of the features, for ``kernel="linear"`` only."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self._linear_coef()
-        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+        if sp.issparse(self.support_vectors_):
+            coef = by_used_columns(self._linear_coef, self.support_vectors_)
+            coef.data.flags.writeable = False
+            return coef
+        coef = self._linear_coef(self.support_vectors_)
+        coef.flags.writeable = False
         return coef
 
-    def _linear_coef(self) -> Any:
-        return self.dual_coef_ @ self.support_vectors_
+    def _linear_coef(self, vectors: Any) -> Any:
+        return self.dual_coef_ @ vectors
 
     def _expand(self, X: Any) -> Array:
         """sums[t, g, o] over the support vectors of class g, all of them in one for others."""

@@ -145,7 +145,8 @@ class NuSupportVectorClassification:
         if not rho > 0:
             fault = (
                 f"nu={self.nu} gives a margin of rho={rho:.3g}: the two classes cannot be told"
-                " apart at this nu. Increase nu, or choose a kernel that separates them better."
+                " apart at this nu. Increase nu, choose a kernel that separates them better, or,"
+                " if rho is close to zero, lower tol."
             )
             # Short of the optimum it may still become positive; until then there is no margin to
             # scale to.
@@ -273,6 +274,13 @@ def threshold(values: Array, beta: Array, part: Part) -> float:
         *([values[can_fall].min()] if can_fall.any() else []),
     ]
     return float(np.mean(bounds))
+
+
+def on_the_boundary_zero(values: Array, intercept: float, vectors: int) -> Array:
+    """Decision values of a one-class machine.  The free ones of its support vectors lie on the
+    boundary, and so inside: their values are rounding alone, whose sign must not decide."""
+    rounding = 2 * vectors * np.finfo(np.float64).eps * abs(intercept)
+    return np.where(np.abs(values) <= rounding, 0.0, values)
 
 
 def best_width(error: Array, C: Array, price: float) -> float:

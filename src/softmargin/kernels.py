@@ -25,6 +25,7 @@ Sources = Callable[[str, Indices], tuple[Any, Indices]]
 """From a precision and examples to the core's row source and the rows that stand for them."""
 
 CORES = {"float32": _core.float32, "float64": _core.float64}
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,15 @@ class FunctionOfProducts:
     ) -> Array:
         """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v).
 
-        Kernel values are computed in the precision of X, the sums in float64."""
+        Kernel values are computed in the precision of X, unless they are beyond the range of
+        float32; the sums in float64."""
         if sp.issparse(X):
             X, vectors = compact(X, vectors)
-        precision = "float32" if X.dtype == np.float32 else "float64"
-        return self._expand(CORES[precision], X, vectors, coef, starts, threads)
+        if X.dtype == np.float32 and self.gamma <= LARGEST_FLOAT32:
+            sums = self._expand(CORES["float32"], X, vectors, coef, starts, threads)
+            if np.isfinite(sums).all():
+                return sums
+        return self._expand(CORES["float64"], X, vectors, coef, starts, threads)
 
     def _expand(
         self, core: Any, X: Any, vectors: Any, coef: Array, starts: list[int], threads: int

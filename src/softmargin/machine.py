@@ -127,7 +127,7 @@ class KernelMachine(Saving, Expansion, Observed):
         recorder = self._recorder(X, _stated(problems), variables)
         with self._watched(X, len(problems), recorder) as watch:
             starts = self._starts(names, problems, recorder)
-            answers = self._train(kernel, X, problems, starts, watch, recorder)
+            answers = self._train(kernel, X, names, problems, starts, watch, recorder)
         solutions = [solution for _, solution, _ in answers]
         self.solution_ = Solution.combine(solutions)
         self.fit_status_ = int(not self.solution_.converged)
@@ -142,6 +142,7 @@ class KernelMachine(Saving, Expansion, Observed):
         self,
         kernel: Kernel,
         X: Any,
+        names: list[Any],
         problems: list[tuple[Indices, Formulation]],
         starts: dict[int, Point],
         watch: Watch,
@@ -171,7 +172,13 @@ class KernelMachine(Saving, Expansion, Observed):
             if start and not start.precision:
                 start = replace(start, precision=plan.precision)
             answer = train(
-                problem, lambda precision: sources(precision, ids), plan, settings, number, start
+                problem,
+                lambda precision: sources(precision, ids),
+                plan,
+                settings,
+                number,
+                start,
+                names[number],
             )
             if recorder:
                 recorder.done(number, answer)

@@ -57,6 +57,14 @@ def vote(values: Array, classes: int) -> NDArray[np.intp]:
     return winners
 
 
+def class_values(values: Array, classes: int) -> Array:
+    """One value per class: its votes, and the confidence of the pairs to tell equal votes apart."""
+    # scikit-learn is imported where it is needed: a vote does without.
+    from sklearn.utils.multiclass import _ovr_decision_function
+
+    return np.asarray(_ovr_decision_function(values < 0, -values, classes))
+
+
 def pair_coef(dual_coef: Any, n_support: NDArray[np.int32], vectors: Any) -> list[Any]:
     """The weight vector of each pair, for a linear kernel."""
     ends = np.cumsum(n_support)

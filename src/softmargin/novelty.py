@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils.validation import _num_samples
 
 from softmargin.checkpoint import Checkpoint
-from softmargin.formulations import OneClass
+from softmargin.formulations import OneClass, on_the_boundary_zero
 from softmargin.machine import Array, KernelMachine
 from softmargin.validation import sample_weights, unchanged_on_error
 from softmargin.watching import Status
@@ -123,11 +123,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """Signed distance to the region's boundary (in units of the model): positive inside."""
         values: Array = self._expand(X)[:, 0, 0] + self.intercept_[0]
-        # The free support vectors lie on the boundary, and so inside. Their values are rounding
-        # alone, whose sign must not decide.
-        rounding = 2 * len(self.support_) * np.finfo(np.float64).eps * abs(self.intercept_[0])
-        values[np.abs(values) <= rounding] = 0.0
-        return values
+        return on_the_boundary_zero(values, self.intercept_[0], len(self.support_))
 
     def score_samples(self, X: Any) -> Array:
         """The decision values before the offset is taken off."""

@@ -20,7 +20,7 @@ from softmargin.formulations import (
     NuSupportVectorRegression,
 )
 from softmargin.machine import Array, KernelMachine
-from softmargin.validation import sample_weights, unchanged_on_error
+from softmargin.validation import prices, sample_weights, unchanged_on_error
 from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
 
@@ -146,7 +146,7 @@ class SVR(Regressor):
         self.checkpoint = checkpoint
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
-        return EpsilonSupportVectorRegression(z, self.C * weight, self.epsilon)
+        return EpsilonSupportVectorRegression(z, prices(self.C, weight), self.epsilon)
 
 
 class NuSVR(Regressor):
@@ -215,4 +215,5 @@ class NuSVR(Regressor):
         self.checkpoint = checkpoint
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
-        return NuSupportVectorRegression(z, self.C * weight, self.nu)
+        prices(self.C, weight.sum(keepdims=True))  # what the tube's width may cost
+        return NuSupportVectorRegression(z, prices(self.C, weight), self.nu)

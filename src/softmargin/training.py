@@ -89,13 +89,15 @@ def train(
     settings: Settings,
     problem: int = 0,
     start: Point | None = None,
+    name: Any = None,
 ) -> tuple[Model, Solution, Point]:
     """Solves one problem of a fit, from its own start or the given one; `source` gives the core's
-    row source in a precision.  Returns also where the problem stands at the end."""
+    row source in a precision, and `name` tells the user which problem has a fault.  Returns also
+    where the problem stands at the end."""
     dual = formulation.dual()
     point = start or Point([part.start for part in dual.parts], plan.precision)
     run = _Run(dual, source, plan, settings, problem)
-    solver, status, reason, point = run.solve(point)
+    solver, status, reason, point = run.solve_in_range(point)
     if plan.may_refine and point.precision == "float32":
         rows, ids = source(point.precision)
         # A fit that was stopped is not gone on with, but certified: rounded rows would make its gap
@@ -106,7 +108,7 @@ def train(
             solver, status, reason, point = run.solve(replace(point, precision="float64"))
     model = formulation.model(point.beta, solver.gradient())
     if reason is StopReason.CONVERGED and model.fault:
-        raise ValueError(model.fault)
+        raise ValueError(model.fault if name is None else f"Classes {name}: {model.fault}")
     solution = Solution(
         dual_objective=float(model.dual_objective),
         primal_objective=float(model.primal_objective),
@@ -134,6 +136,16 @@ class _Run:
     plan: Plan
     settings: Settings
     problem: int
+
+    def solve_in_range(self, start: Point) -> tuple[Any, Any, StopReason, Point]:
+        """As `solve`; kernel values beyond the range of float32 are no error where float64 is an
+        alternative."""
+        try:
+            return self.solve(start)
+        except _core.KernelNotFinite as error:
+            if start.precision == "float32" and self.plan.may_refine:
+                return self.solve_in_range(replace(start, precision="float64"))
+            raise ValueError(str(error)) from None
 
     def solve(self, start: Point) -> tuple[Any, Any, StopReason, Point]:
         """Runs in slices until the core is done or something stops it."""

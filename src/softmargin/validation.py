@@ -100,7 +100,27 @@ def sample_weights(sample_weight: Any, count: int) -> Array:
         )
     if not (weight > 0).any():
         raise ValueError("Invalid input - all samples have zero or negative weights.")
-    return np.maximum(weight, 0.0)
+    weight = np.maximum(weight, 0.0)
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            "The sum of sample_weight is too large for a number. Divide the weights by their mean."
+        )
+    return weight
+
+
+def prices(C: float, weight: Array) -> Array:
+    """What a unit of loss costs at each example of positive weight."""
+    with np.errstate(over="ignore", under="ignore"):
+        price: Array = float(C) * weight
+    if not (price > 0).all() or (np.isinf(price).any() and not np.isinf(C)):
+        extreme = "small" if not (price > 0).all() else "large"
+        raise ValueError(
+            f"C={C} times a weight of sample_weight and class_weight is too {extreme} for a number."
+            f" {'Raise' if extreme == 'small' else 'Lower'} C or the weights."
+        )
+    return price
 
 
 def class_weights(

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from softmargin.solution import Solution, StopReason
 
 
@@ -86,6 +88,14 @@ class Status:
 
 Observer = Callable[[Status], Any]
 """Returns a StopReason or True to stop the fit; anything else lets it go on."""
+
+GIVEN = (
+    StopReason.MAX_ITER,
+    StopReason.TIME_LIMIT,
+    StopReason.INTERRUPTED,
+    StopReason.CALLBACK,
+)
+"""Reasons that an observer may give.  Of the others only the solver knows whether they are so."""
 
 Watcher = Callable[[Any, float], StopReason | None]
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
@@ -223,9 +233,9 @@ class Watch:
         )
         for observer in self.observers:
             answer = observer(status)
-            if isinstance(answer, StopReason):
+            if isinstance(answer, StopReason) and answer in GIVEN:
                 self.stop = self.stop or answer
-            elif answer is True:
+            elif isinstance(answer, (StopReason, bool, np.bool_)) and answer:
                 self._stopped_by_callback()
 
     def _stopped_by_callback(self) -> None:

@@ -31,6 +31,7 @@ _module = _load(BUILD)
 float32: Any = _module.float32
 float64: Any = _module.float64
 linear: Any = _module.linear
+KernelNotFinite: type[ValueError] = _module.KernelNotFinite
 means: Any = _module.means
 Outcome: Any = _module.Outcome
 Status: Any = _module.Status

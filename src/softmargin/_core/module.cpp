@@ -312,6 +312,7 @@ SOFTMARGIN_MODULE(SOFTMARGIN_CORE, m) {
       .value("no_progress", Outcome::no_progress)
       .value("stuck", Outcome::stuck)
       .value("unbounded", Outcome::unbounded);
+  nb::exception<KernelNotFinite>(m, "KernelNotFinite", PyExc_ValueError);
   m.def("means", &means_of<float>, "X"_a.noconvert());
   m.def("means", &means_of<double>, "X"_a.noconvert());
   nb::class_<Status>(m, "Status")

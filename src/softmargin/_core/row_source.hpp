@@ -68,7 +68,9 @@ class ExampleRows final : public RowSource<Real> {
   double rounding(const Index* rows, Index size) const override {
     double sum = 0;
     for (Index r = 0; r < size; ++r) sum += examples_.squared_norms[rows[r]];
-    return kernel_.rounding(sum / size, std::numeric_limits<Real>::epsilon() / 2);
+    using Limits = std::numeric_limits<Real>;
+    // What is lost of a small number is relative to it, and below the smallest normal one not.
+    return kernel_.rounding(sum / size, Limits::epsilon() / 2) + Limits::min();
   }
 
  private:

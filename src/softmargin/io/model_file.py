@@ -23,9 +23,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from softmargin.io import kept_start
-from softmargin.io.container import Container, write_container
+from softmargin.io.container import KINDS, Container, write_container
 from softmargin.io.file_error import FileError
-from softmargin.io.record import Record
+from softmargin.io.record import MACHINES, Record
 from softmargin.io.record_check import check_record
 from softmargin.solution import Solution, StopReason
 from softmargin.working_sets import BY_NAME, WorkingSet
@@ -43,6 +43,11 @@ def write_model(path: Any, record: Record) -> None:
     """Writes a fitted machine; whole or not at all."""
     import softmargin
 
+    if record.kind not in MACHINES:
+        raise TypeError(
+            f"{record.kind} cannot be saved: a model file holds the machines"
+            f" {', '.join(MACHINES)}, never code. Save one of these, or pickle yours."
+        )
     arrays: dict[str, NDArray[Any]] = {}
     attributes = {
         name: _encode(name, value, arrays)
@@ -140,8 +145,9 @@ def _encode(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         return {"csr": name, "shape": list(parts.shape)}
     if isinstance(value, np.ndarray):
         text = value.dtype == object and all(isinstance(item, str) for item in value.flat)
-        if value.dtype == object and not text:
-            raise TypeError(f"{name} holds Python objects, which cannot be saved: {value!r:.80}")
+        if not text and value.dtype.kind not in KINDS:
+            what = "Python objects" if value.dtype == object else f"values of type {value.dtype}"
+            raise TypeError(f"{name} holds {what}, which cannot be saved: {value!r:.80}")
         arrays[name] = value.astype(str) if text else value
         return {"array": name, "object": True} if text else {"array": name}
     if isinstance(value, tuple):

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from softmargin import multiclass
 from softmargin.columns import with_columns
+from softmargin.formulations import on_the_boundary_zero
 from softmargin.io.streams import available_processors
 
 Array = NDArray[np.float64]
 
 KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+MACHINES = (*KERNEL_MACHINES, "LinearSVC")
 CLASSIFIERS = ("SVC", "NuSVC", "LinearSVC")
 REGRESSORS = ("SVR", "NuSVR")
 
@@ -69,13 +71,15 @@ class Record:
         if self.is_regressor:
             return values, values
         if self.kind == "OneClassSVM":
-            return np.where(values > 0, 1, -1), values
+            return np.where(values >= 0, 1, -1), values
         classes = self.attributes["classes_"]
         if self.is_linear:
             code = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.intp)
             return classes[code], values
         if len(classes) == 2:
             return classes[(values >= 0).astype(np.intp)], values
+        if self.params.get("break_ties"):
+            return classes[multiclass.class_values(values, len(classes)).argmax(axis=1)], values
         return classes[multiclass.vote(values, len(classes))], values
 
     def predict_probabilities(self, X: Any) -> tuple[NDArray[Any], Array]:
@@ -109,6 +113,8 @@ class Record:
         intercept = self.attributes["intercept_"]
         if sums.shape[1] == 1:
             values: Array = sums[:, 0, 0] + intercept[0]
+            if self.kind == "OneClassSVM":
+                return on_the_boundary_zero(values, intercept[0], len(self.attributes["support_"]))
             return values
         return multiclass.pair_values(sums, intercept)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from softmargin.io.file_error import FileError
-from softmargin.io.record import CLASSIFIERS, KERNEL_MACHINES, Record
+from softmargin.io.record import CLASSIFIERS, KERNEL_MACHINES, MACHINES, Record
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
@@ -22,8 +22,7 @@ def check_record(record: Record, path: Any) -> None:
         problem = _width_problem(record) or _kernel_problem(record) or _shape_problem(record)
         problem = problem or _probability_problem(record)
     else:
-        names = ", ".join((*KERNEL_MACHINES, "LinearSVC"))
-        raise FileError(path, f"one of {names} as class", found=record.kind)
+        raise FileError(path, f"one of {', '.join(MACHINES)} as class", found=record.kind)
     if problem:
         raise FileError(path, problem)
 
@@ -51,12 +50,14 @@ def _kernel_problem(record: Record) -> str | None:
     params = record.params
     if params.get("kernel") not in KERNELS:
         return f"one of {', '.join(KERNELS)} as kernel"
-    numbers = {"coef0": params.get("coef0"), "degree": params.get("degree")}
+    numbers: dict[str, Any] = {"coef0": params.get("coef0"), "degree": params.get("degree")}
     if params["kernel"] != "precomputed":
         numbers["_gamma"] = record.attributes.get("_gamma")
     for name, value in numbers.items():
-        if not isinstance(value, (int, float)) or not math.isfinite(value):
+        if not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
             return f"a finite number as {name}"
+    if numbers.get("_gamma", 0.0) < 0:
+        return "a number of 0 or more as _gamma"
     degree = params["degree"]
     if not isinstance(degree, int) or not 0 <= degree < 2**31:
         return "an integer of 0 or more as degree"

@@ -53,7 +53,7 @@ def _parse_cells(
             )
         targets.append(row.pop(column))
         try:
-            numbers = [float(cell) for cell in row]
+            numbers = [_number(cell) for cell in row]
             broken = not np.isfinite(numbers).all()
         except ValueError:
             broken = True
@@ -66,7 +66,7 @@ def _parse_cells(
 def _broken_cell(path: Any, row: list[str], target: int, names: list[str], line: int) -> FileError:
     for k, cell in enumerate(row):
         try:
-            finite = np.isfinite(float(cell))
+            finite = np.isfinite(_number(cell))
         except ValueError:
             finite = False
         if not finite:
@@ -81,10 +81,17 @@ def _broken_cell(path: Any, row: list[str], target: int, names: list[str], line:
     raise AssertionError("a cell of the row is broken")
 
 
+def _number(text: str) -> float:
+    """As ``float``, but 1_0 is not a number in anybody's table but Python's."""
+    if "_" in text:
+        raise ValueError
+    return float(text)
+
+
 def as_targets(texts: list[str]) -> NDArray[Any]:
     """Numbers where all of them are, else names."""
     try:
-        numbers = np.array([float(text) for text in texts])
+        numbers = np.array([_number(text) for text in texts])
     except ValueError:
         return np.array(texts, dtype=str)
     return numbers
