@@ -303,7 +303,7 @@ class SVC(Classifier):
         self.checkpoint = checkpoint
 
     def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
-        return CSupportVectorClassification(y, prices(self.C, weight * class_factor))
+        return CSupportVectorClassification(y, prices(self.C, weight, class_factor))
 
 
 class NuSVC(Classifier):

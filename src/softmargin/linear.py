@@ -27,6 +27,7 @@ from softmargin.validation import (
     check_classes_present,
     class_weights,
     for_core,
+    prices,
     sample_weights,
     unchanged_on_error,
 )
@@ -234,18 +235,11 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
         self.classes_ = classes
         binary = self.multi_class == "ovr" and len(classes) == 2
         _check_room_for_weights(X.shape[1], 1 if binary else len(classes))
-        with np.errstate(over="ignore"):
-            upper = float(self.C) * weight * self.class_weight_[codes]
-        if not np.isfinite(upper).all():
-            raise ValueError(
-                f"C={self.C} times a weight of sample_weight and class_weight is too large for a"
-                " number. Lower C or the weights."
-            )
         problem = Problem(
             X=X,
             # One column is enough for "the second class against the first".
             column=(codes - 1 if binary else codes).astype(np.int32),
-            upper=np.ascontiguousarray(upper),
+            upper=prices(self.C, weight, self.class_weight_[codes]),
             columns=1 if binary else len(classes),
             machine=self.multi_class,
             constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,

@@ -110,15 +110,16 @@ def sample_weights(sample_weight: Any, count: int) -> Array:
     return weight
 
 
-def prices(C: float, weight: Array) -> Array:
-    """What a unit of loss costs at each example of positive weight."""
+def prices(C: float, weight: Array, factor: Any = 1.0) -> Array:
+    """What a unit of loss costs at each example: C times its weight times a factor."""
     with np.errstate(over="ignore", under="ignore"):
-        price: Array = float(C) * weight
-    if not (price > 0).all() or (np.isinf(price).any() and not np.isinf(C)):
-        extreme = "small" if not (price > 0).all() else "large"
+        price: Array = float(C) * weight * factor
+    vanished = (price == 0) & (weight > 0)
+    if vanished.any() or (np.isinf(price).any() and not np.isinf(C)):
+        extreme, remedy = ("small", "Raise") if vanished.any() else ("large", "Lower")
         raise ValueError(
             f"C={C} times a weight of sample_weight and class_weight is too {extreme} for a number."
-            f" {'Raise' if extreme == 'small' else 'Lower'} C or the weights."
+            f" {remedy} C or the weights."
         )
     return price
 
