@@ -16,6 +16,7 @@ import softmargin.descent
 import softmargin.linear
 from softmargin import LinearSVC, StopReason, _core
 from tests import naive_linear
+from tests.test_inputs import field_of_records, with_strides
 
 MACHINES = ("weston_watkins", "crammer_singer", "ovr")
 TIGHT = {"tol": 1e-12, "max_iter": 100_000, "random_state": 0}
@@ -339,8 +340,6 @@ def test_the_intercept_is_the_weight_of_a_constant_feature(machine, make):
 def forms(X):
     padded = np.zeros((2 * len(X), X.shape[1]))
     padded[::2] = X
-    records = np.zeros(len(X), dtype=[("flag", "u1"), ("row", "f8", X.shape[1])])
-    records["row"] = X  # which are not a whole number of values apart
     csr = sp.csr_matrix(X)
     wide_index = csr.copy()
     wide_index.indices = wide_index.indices.astype(np.int64)
@@ -354,7 +353,7 @@ def forms(X):
     return {
         "fortran": np.asfortranarray(X),
         "strided": padded[::2],
-        "field of records": records["row"],
+        "field of records": field_of_records(X),
         "big-endian": X.astype(">f8"),
         "csr": csr,
         "csr array": sp.csr_array(X),
@@ -362,10 +361,7 @@ def forms(X):
         "int64 indices": wide_index,
         "unsorted indices": sp.csr_matrix((*backwards, csr.indptr), shape=csr.shape),
         "repeated indices": sp.csr_matrix(halves, shape=csr.shape),
-        "strided arrays": sp.csr_matrix(
-            tuple(array.repeat(2)[::2] for array in (csr.data, csr.indices, csr.indptr)),
-            shape=csr.shape,
-        ),
+        "strided arrays": with_strides(csr),
     }
 
 

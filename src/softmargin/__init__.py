@@ -38,7 +38,13 @@ _HOMES = {
 }
 
 _MODULES = (
-    *("checkpoint", "crammer_singer", "io", "plotting", "solution", "watching", "weston_watkins"),
+    "checkpoint",
+    "crammer_singer",
+    "io",
+    "plotting",
+    "solution",
+    "watching",
+    "weston_watkins",
     "working_sets",
 )
 """Modules of use to users, which need no import of their own."""

@@ -89,13 +89,13 @@ class Status:
 Observer = Callable[[Status], Any]
 """Returns a StopReason or True to stop the fit; anything else lets it go on."""
 
-GIVEN = (
+REASONS_OF_OBSERVERS = (
     StopReason.MAX_ITER,
     StopReason.TIME_LIMIT,
     StopReason.INTERRUPTED,
     StopReason.CALLBACK,
 )
-"""Reasons that an observer may give.  Of the others only the solver knows whether they are so."""
+"""Of the others only the solver knows whether they are so."""
 
 Watcher = Callable[[Any, float], StopReason | None]
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
@@ -233,7 +233,7 @@ class Watch:
         )
         for observer in self.observers:
             answer = observer(status)
-            if isinstance(answer, StopReason) and answer in GIVEN:
+            if isinstance(answer, StopReason) and answer in REASONS_OF_OBSERVERS:
                 self.stop = self.stop or answer
             elif isinstance(answer, (StopReason, bool, np.bool_)) and answer:
                 self._stopped_by_callback()

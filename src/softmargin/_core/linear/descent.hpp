@@ -138,6 +138,7 @@ class Descent final : public AnyDescent<Real> {
 
   // --- a pass -------------------------------------------------------------------------------
 
+  // False if it ran out of time, to be called again.
   template <class OutOfTime>
   bool begin_pass(OutOfTime out_of_time) {
     if (extrapolation_ && extrapolation_->due(status_.passes)) {

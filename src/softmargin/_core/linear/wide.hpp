@@ -1,4 +1,5 @@
-// What compilers must be told for a loop to vectorise.
+// What compilers must be told for a loop to vectorise, and the comparisons that they do not make
+// bits of by themselves.
 #pragma once
 
 #include <cstddef>
