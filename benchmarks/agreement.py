@@ -3,7 +3,7 @@
     SOFTMARGIN_DATA=<folder> python benchmarks/agreement.py
 
 Both solve the same problems to the same tolerance, with the same budget for kernel rows. The dual
-objective is computed anew from the fitted coefficients of either, by one function, with kernel
+objective is recomputed from the fitted coefficients of each, by one function, with kernel
 values in float64. Prints a table in Markdown, and fails where the two objectives differ by more
 than 1e-6 of their size, where softmargin's certificate differs from the recomputed objective, or
 where spambase misses the value in the literature.

@@ -1,12 +1,12 @@
-"""Does a fit that is killed again and again get to its end, and lose no more than it may?
+"""Does a fit that is killed again and again finish, and lose no more work than promised?
 
     python benchmarks/kills.py [--times 20] [--machines SVC LinearSVC]
 
 A child process fits with a checkpoint every 0.1 s, is killed (SIGKILL) at random moments and
-started again; after so many kills it may come to its end.  What a checkpoint holds is read from the
+started again; after that many kills it may finish.  What a checkpoint holds is read from the
 file itself.  Prints a table in Markdown: how many kills left a checkpoint, the iterations (of
 LinearSVC: passes) of a fit never killed, of the one killed, and those lost, that is done after the
-last checkpoint before a kill; and by how much of itself the final objective differs.  Fails where a
+last checkpoint before a kill; and the relative difference of the final objective.  Fails where a
 child started before its checkpoint, a checkpoint is older than it may be, or the objectives differ
 by more than the gaps.
 """
@@ -38,7 +38,13 @@ MACHINES = {
         "cache_size": 1,
         "working_set": "second-order",
     },
-    "LinearSVC": {"C": 1.0, "tol": 1e-6, "max_iter": 10**6, "random_state": 0},
+    "LinearSVC": {
+        "multi_class": "weston_watkins",
+        "C": 1.0,
+        "tol": 1e-6,
+        "max_iter": 10**6,
+        "random_state": 0,
+    },
 }
 EXAMPLES = {"SVC": 8000, "NuSVC": 6000, "OneClassSVM": 10000, "LinearSVC": 20000}
 EVERY = 0.1
@@ -54,7 +60,7 @@ def make_data(name):
 
 
 def child(name, path):
-    """Fits, and says how far it is."""
+    """Fits, and reports its progress."""
     X, y = make_data(name)
 
     def tell(status):
@@ -81,7 +87,7 @@ def run(name, path, patience):
 
 
 def saved_iterations(path):
-    """What the checkpoint says that has been done; 0 without one."""
+    """The iterations that the checkpoint has recorded; 0 without a checkpoint."""
     if not path.exists():
         return 0
     header = json.loads(path.read_bytes()[len(MAGIC) + DIGEST :].partition(b"\n")[0])
@@ -138,7 +144,8 @@ def main():
     if args.child:
         return child(*args.child)
     random.seed(0)
-    columns = ["machine", "kills", "checkpoints", "iterations", "killed", "lost", "off by", "gap"]
+    columns = ["machine", "kills", "checkpoints", "iterations, never killed", "iterations, killed"]
+    columns += ["lost", "relative error of the objective", "relative gap"]
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|", flush=True)
     faults = [fault for name in args.machines for fault in measure(name, args.times)]
     if faults:

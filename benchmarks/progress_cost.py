@@ -2,8 +2,9 @@
 
     python benchmarks/progress_cost.py [--repeats 5]
 
-Fits with a live line and a callback, and measures the CPU time that goes by in all of it: setting
-up the line, looking after each slice, taking it down. Prints its share of the fit's CPU time.
+Fits with a live line and a callback, and measures the CPU time of all that this takes: setting up
+the line, calling observers after each slice, closing the line. Prints its share of the
+fit's CPU time.
 """
 
 import argparse
@@ -13,7 +14,9 @@ import time
 
 import numpy as np
 
-from softmargin import SVC, observed, progress
+from softmargin import SVC
+from softmargin.estimator import base
+from softmargin.fitting import progress
 from softmargin.watching import Watch
 
 spent = 0.0
@@ -60,7 +63,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5, help="default: 5")
     args = parser.parse_args()
     Watch.look, Watch.done = timed(Watch.look), timed(Watch.done)
-    observed.shown = timed_shown
+    base.shown = timed_shown
     with contextlib.redirect_stderr(io.StringIO()):
         share()  # imports tqdm
         shares, totals = zip(*(share() for _ in range(args.repeats)), strict=True)

@@ -43,7 +43,7 @@ def make(path: Path, megabytes: int) -> None:
 def read(reader: str, path: str) -> dict[str, float]:
     """Reads the file in this process."""
     if reader.startswith("softmargin"):
-        from softmargin.io.libsvm_data import read_libsvm
+        from softmargin.io.data.libsvm_text import read_libsvm
 
         threads = int(reader.partition(" ")[2] or 0) or None
 

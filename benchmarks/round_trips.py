@@ -21,11 +21,11 @@ import scipy.sparse as sp
 from data import load, scaled
 
 import softmargin
-from softmargin.io.models import read_any_model
-from softmargin.io.record import Record
+from softmargin.io.models.formats import read_any_model
+from softmargin.io.models.record import Record
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests import libsvm_peer as peer
+from tests.oracles import libsvm_peer as peer
 
 DATA = {
     "heart_scale": ("SVC", "NuSVC"),
@@ -98,7 +98,9 @@ def linear_round_trip(machine, layout, name, path):
         )
         return np.array(values), np.array(labels)
 
-    fitted = softmargin.LinearSVC(machine, random_state=0).fit(layout(X), y)
+    fitted = softmargin.LinearSVC(multi_class=machine, loss="hinge", random_state=0).fit(
+        layout(X), y
+    )
     fitted.save(path, format="liblinear")
     there = compare(*linear_values(fitted, layout(points)), *theirs(), False)
     options = f"-q -s {LINEAR[machine]} -B 1"

@@ -11,6 +11,14 @@ from pathlib import Path
 from softmargin.cli import EXIT_CODES, commands
 
 FOLDER = Path(__file__).parent / "cli"
+TITLES = {
+    "positional arguments": "Arguments",
+    "options": "Options",
+    "the machine": "The machine",
+    "the solver": "The solver",
+    "linear machines": "Linear machines",
+    "tables (.csv, .parquet)": "Tables (`.csv`, `.parquet`)",
+}
 NOTE = "<!-- Made by docs/make_cli_pages.py from the command's own help: change it there. -->"
 
 
@@ -30,8 +38,10 @@ def page(name: str, parser: argparse.ArgumentParser) -> str:
     if examples:
         lines = [line[2:] for line in examples.rstrip().splitlines()]
         parts.append("## Examples\n\n```sh\n" + "\n".join(lines) + "\n```")
-    for title, actions in (("Arguments", positionals), ("Options", options)):
+    for group in parser._action_groups:
+        actions = [a for a in group._group_actions if a.dest != "help"]
         if actions:
+            title = TITLES.get(group.title or "", group.title or "")
             parts.append(f"## {title}\n\n" + "\n".join(_item(action) for action in actions))
     return "\n\n".join([*parts, f"{EXIT_CODES[0].upper()}{EXIT_CODES[1:]}."]) + "\n"
 

@@ -14,10 +14,13 @@ def picture(text: str) -> str:
     for k, line in enumerate(lines):
         y = MARGIN + LINE * (k + 1) - 5
         colour = "#8fd18f" if line.startswith(("$", ">>>")) else "#dddddd"
-        rows.append(f'<text x="{MARGIN}" y="{y}" fill="{colour}">{escape(line)}</text>')
-    style = 'font-family="monospace" font-size="13" xml:space="preserve"'
+        # On each line: browsers ignore it on the picture as a whole.
+        rows.append(
+            f'<text x="{MARGIN}" y="{y}" fill="{colour}" xml:space="preserve">{escape(line)}</text>'
+        )
+    size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" {style}>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="13">\n'
         f'<rect width="100%" height="100%" rx="6" fill="#1e1e1e"/>\n' + "\n".join(rows) + "\n</svg>"
     )
 

@@ -1,6 +1,7 @@
-"""Draws docs/convergence.png: a fit that a time limit stops, and goes on from there.
+"""A time limit, and the continuation.
 
-python examples/convergence.py docs/convergence.png
+On the left a time limit stops the fit half-way; its model can be used, and its certificate says
+how far from the optimum it can be. On the right `warm_start=True` continues from there.
 """
 
 import sys
@@ -21,11 +22,11 @@ def main() -> None:
     X = rng.normal(size=(4000, 20))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=len(X)) > 0
     machine = SVC(C=100, gamma=0.05, time_limit=0.5, warm_start=True)
-    figure, axes = pyplot.subplots(2, 2, figsize=(10, 5), layout="constrained", sharex="col")
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        plot_convergence(machine.fit(X, y), axes[:, 0])
-    plot_convergence(machine.set_params(time_limit=None).fit(X, y), axes[:, 1])
+        plot_convergence(machine.fit(X, y), axes[0])
+    plot_convergence(machine.set_params(time_limit=None).fit(X, y), axes[1])
     figure.savefig(sys.argv[1], dpi=100)
 
 

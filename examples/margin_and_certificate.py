@@ -1,6 +1,8 @@
-"""The picture of the README: what a machine learns, and how it knows that it is done.
+"""Margin and certificate.
 
-pip install '.[plot]' && python examples/margin_and_certificate.py docs/margin_and_certificate.png
+What a machine learns, and how it knows that it is done. Left: the dashed lines are the margins,
+and the ringed examples on or inside them are the support vectors. Right: the optimum lies
+between the primal and the dual objective, and the gap between them closes.
 """
 
 import sys
@@ -13,27 +15,14 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import SVC
+from softmargin.plotting import plot_decision
 
 BLUE, ORANGE, INK = "#2b6cb0", "#dd7a1f", "#222222"
 
 
 def draw_margin(axes: Axes, X: np.ndarray, y: np.ndarray) -> None:
-    machine = SVC(C=1, gamma=0.5).fit(X, y)
-    border = 0.2
-    (left, bottom), (right, top) = X.min(axis=0) - border, X.max(axis=0) + border
-    columns, rows = np.meshgrid(np.linspace(left, right, 300), np.linspace(bottom, top, 300))
-    values = machine.decision_function(np.column_stack([columns.ravel(), rows.ravel()]))
-    values = values.reshape(columns.shape)
-    axes.contourf(columns, rows, values, [-99, 0, 99], colors=[ORANGE, BLUE], alpha=0.12)
-    axes.contour(
-        columns, rows, values, [-1, 0, 1], colors=INK, linestyles=["--", "-", "--"], linewidths=1
-    )
-    supports = np.isin(np.arange(len(X)), machine.support_)
-    for label, colour in ((0, ORANGE), (1, BLUE)):
-        axes.scatter(*X[(y == label) & ~supports].T, s=9, color=colour, alpha=0.5)
-        axes.scatter(*X[(y == label) & supports].T, s=26, color=colour, edgecolor=INK, lw=0.8)
-    axes.set_title(f"{len(X)} examples, {supports.sum()} support vectors (ringed)")
-    axes.set(xticks=[], yticks=[])
+    plot_decision(SVC(C=1, gamma=0.5).fit(X, y), X, y, axes)
+    axes.set(xticks=[], yticks=[], xlabel="", ylabel="")
 
 
 def draw_certificate(axes: Axes, X: np.ndarray, y: np.ndarray) -> None:

@@ -1,7 +1,7 @@
-"""Fuzzes checkpoints: a fit that finds one must go on from it, or refuse it.
+"""Fuzzes checkpoints: a fit that finds one must resume from it, or refuse it.
 
-Random changes would only ever meet the digest. So the bytes say how to change a valid checkpoint:
-its header or its numbers, after which the digest is made right again; or the file itself.
+The digest would catch random changes. So the bytes say how to change a valid checkpoint: its header
+or its numbers, after which the digest is corrected; or the file itself.
 """
 
 import hashlib

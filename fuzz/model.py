@@ -3,7 +3,8 @@
 import atheris
 
 with atheris.instrument_imports(include=["softmargin"]):
-    from softmargin.io import FileError, header, libsvm_model, record
+    from softmargin.io import FileError
+    from softmargin.io.models import libsvm, record, text_header
 
 import io
 
@@ -14,7 +15,7 @@ POINTS = np.array([[1.0, 0.0, 2.5], [0.0, -1.0, 0.0]])
 
 
 def read(path):
-    machine = libsvm_model.read_libsvm_model(path)
+    machine = libsvm.read_libsvm_model(path)
     points = POINTS
     if machine.precomputed:
         if machine.attributes["n_features_in_"] > 1000:
@@ -23,13 +24,13 @@ def read(path):
     with np.errstate(all="ignore"):
         machine.predict(points)
     stream = io.BytesIO()
-    libsvm_model.write_libsvm_model(stream, machine)
-    again = libsvm_model.read_libsvm_model(io.BytesIO(stream.getvalue()))
+    libsvm.write_libsvm_model(stream, machine)
+    again = libsvm.read_libsvm_model(io.BytesIO(stream.getvalue()))
     for name in ("dual_coef_", "intercept_", "support_"):
         first, second = machine.attributes[name], again.attributes[name]
         assert np.array_equal(*(getattr(v, "toarray", lambda v=v: v)() for v in (first, second)))
 
 
-assert header
+assert text_header
 assert record
 fuzz(read, "fuzz.model", FileError)

@@ -1,8 +1,8 @@
 """Fuzzes softmargin's own model files.
 
-Random changes of a zip archive would only ever meet its checksums. So the bytes say how to change a
-valid model: the header's text, or the bytes of an array, after which all sums are made right again;
-or the archive itself.
+Checksums would catch random changes of a zip archive. So the bytes say how to change a valid model:
+the header's text, or the bytes of an array, after which all checksums are corrected; or the archive
+itself.
 """
 
 import hashlib
@@ -14,7 +14,8 @@ import atheris
 
 with atheris.instrument_imports(include=["softmargin"]):
     from softmargin.cli import certificate
-    from softmargin.io import FileError, container, model_file, record_check
+    from softmargin.io import FileError
+    from softmargin.io.models import checks, container, native
 
 from pathlib import Path
 
@@ -28,7 +29,7 @@ NAMES = list(MEMBERS)
 
 
 def changed(content: bytes) -> bytes:
-    """Byte 0 says which member is changed, the header mostly; or all is left as it is."""
+    """Byte 0 says which member is changed, the header mostly; or nothing is changed."""
     if len(content) < 4 or content[0] % 8 == 7:
         return content
     name = NAMES[0] if content[0] % 8 < 4 else NAMES[content[0] // 8 % len(NAMES)]
@@ -52,7 +53,7 @@ def archived(members: dict[str, bytes]) -> bytes:
 
 def read(path):
     path.write_bytes(changed(path.read_bytes()))
-    machine = model_file.read_model(path)
+    machine = native.read_model(path)
     certificate.as_lines(machine)
     width = machine.attributes["n_features_in_"]
     if width <= 1000:
@@ -61,5 +62,5 @@ def read(path):
 
 
 assert container
-assert record_check
+assert checks
 fuzz(read, "fuzz.softmargin", FileError)

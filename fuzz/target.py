@@ -1,7 +1,8 @@
 """What the Python targets have in common: a file of bytes in, a refusal or a result out.
 
-Anything but a refusal is a finding, and so is more memory than ten times the input (and a
-constant), as NumPy and Python report it.
+Any other exception is a finding.  So is the use of more memory, as NumPy and Python report it, than
+a limit: ten times the input plus a constant, or a limit that the target sets for the file that it
+makes from the input.
 """
 
 import sys
@@ -17,7 +18,12 @@ import atheris
 ROOM = 2**23
 
 
-def fuzz(read: Callable[[Path], Any], name: str, refusal: type[Exception]) -> None:
+def fuzz(
+    read: Callable[[Path], Any],
+    name: str,
+    refusal: type[Exception],
+    limit: Callable[[int], int] | None = None,
+) -> None:
     """Fuzzes `read`, which gets the name of a file with the bytes and may raise `refusal`."""
     path = Path(tempfile.mkdtemp()) / name
 
@@ -28,7 +34,8 @@ def fuzz(read: Callable[[Path], Any], name: str, refusal: type[Exception]) -> No
         with suppress(refusal):
             read(path)
         _, peak = tracemalloc.get_traced_memory()
-        if peak > before + 10 * len(content) + ROOM:
+        allowed = limit(path.stat().st_size) if limit else 10 * len(content) + ROOM
+        if peak > before + allowed:
             raise MemoryError(f"{peak - before} bytes for an input of {len(content)}")
 
     tracemalloc.start()

@@ -5,10 +5,12 @@ Hypothesis draws the same examples in every run, and no run depends on the machi
 ``pytest --hypothesis-profile=thorough`` draws many more, and new ones.
 """
 
+import signal
+
 import pytest
 from hypothesis import settings
 
-from softmargin import training
+from softmargin.fitting import slices
 
 settings.register_profile(
     "same-every-time", derandomize=True, database=None, deadline=None, max_examples=50
@@ -16,9 +18,13 @@ settings.register_profile(
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("same-every-time")
 
+# A shell ignores Ctrl-C in background jobs; the tests send it to themselves and to children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.fixture
 def short_slices(monkeypatch):
-    """A single step or block in each slice: so many looks at a fit do not depend on its speed."""
-    monkeypatch.setattr(training, "FIRST_SLICE", 0.0)
-    monkeypatch.setattr(training, "LONGEST_SLICE", 0.0)
+    """One step or block per slice, so that the number of slices does not depend on speed."""
+    monkeypatch.setattr(slices, "FIRST_SLICE", 0.0)
+    monkeypatch.setattr(slices, "LONGEST_SLICE", 0.0)

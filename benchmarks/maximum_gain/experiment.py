@@ -20,8 +20,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from tqdm import tqdm
 
 from softmargin._core import Outcome
-from softmargin.formulations import CSupportVectorClassification
-from softmargin.kernels import BUILT_IN, CORES
+from softmargin.problem.formulations import CSupportVectorClassification
+from softmargin.problem.kernels import BUILT_IN, CORES
 from softmargin.working_sets import WorkingSet
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -108,7 +108,7 @@ def make_solver(
     parts = [(part.start, part.lower, part.upper, part.offset) for part in dual.parts]
     ids = np.arange(len(y), dtype=np.int32)
     threads = int(os.environ.get("SOFTMARGIN_JOBS", "1"))
-    options = (rule.name, *rule.options(), TOLERANCE, shrinking, int(megabytes * 2**20), threads)
+    options = (*rule.options().values(), TOLERANCE, shrinking, int(megabytes * 2**20), threads)
     return CORES["float32"].Solver(rows, ids, dual.p, parts, dual.separate, *options)
 
 
@@ -176,7 +176,7 @@ def data_arguments(
         "--data", nargs="+", choices=list(PROBLEMS), default=list(default), help="problems"
     )
     parser.add_argument("--orders", type=int, default=orders, help="of the data (default: 10)")
-    parser.add_argument("--examples", type=int, help="take only so many of each problem")
+    parser.add_argument("--examples", type=int, help="use only this many examples of each problem")
     parser.add_argument(
         "--cache", type=float, default=CACHE_MEGABYTES, help="MB for kernel rows (default: 40)"
     )

@@ -17,7 +17,7 @@ from softmargin import SVC
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--examples", type=int, help="take only so many (quick: 2000)")
+    parser.add_argument("--examples", type=int, help="use only this many (quick: 2000)")
     parser.add_argument("--tolerances", nargs="+", type=float, default=[1e-3, 1e-5])
     args = parser.parse_args()
     X, y = MNIST.load(0, args.examples or (2000 if args.quick else None))

@@ -4,7 +4,7 @@ SOFTMARGIN_DATA=<folder> python benchmarks/maximum_gain/table2_rules.py [--quick
     [--data spambase connect4 mnist] [--orders N] [--examples N] [--cache MB]
     [--rules RULE ...]
 
-The paper stops hybrid maximum gain as soon as its own rule fires; softmargin goes on until the
+The paper stops hybrid maximum gain as soon as its own rule fires; softmargin continues until the
 optimality conditions hold. The column "own rule" says after how many iterations the own rule fired
 first. f is printed a second time as LIBSVM sums it, from kernel values rounded to float32.
 """

@@ -1,4 +1,4 @@
-"""Time per iteration of hybrid maximum gain and of second order, where every row is at hand.
+"""Time per iteration of hybrid maximum gain and of second order, where every row is cached.
 
     SOFTMARGIN_DATA=<folder> python benchmarks/maximum_gain/time_per_iteration.py [--quick]
 
@@ -14,7 +14,7 @@ import numpy as np
 from experiment import MNIST, arguments, make_solver, markdown, progress
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin.kernels import CORES
+from softmargin.problem.kernels import CORES
 from softmargin.working_sets import HybridMaximumGain, MostViolatingPair, SecondOrder
 
 RULES = (SecondOrder(), HybridMaximumGain(), MostViolatingPair())

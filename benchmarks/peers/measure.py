@@ -3,7 +3,7 @@
     SOFTMARGIN_DATA=<folder> python benchmarks/peers/measure.py connect-4 softmargin
 
 prints, as JSON, wall and CPU seconds of the fit, the memory it took beyond what was there before,
-and the dual objective, computed anew from the coefficients with kernel values in float64.
+and the dual objective, recomputed from the coefficients with kernel values in float64.
 """
 
 import json
@@ -20,7 +20,8 @@ from packages import PACKAGES, RULES, Coefficients
 from sklearn.metrics.pairwise import rbf_kernel
 from works import GROWTH, WORKS, Work
 
-from softmargin import _core, planning
+from softmargin import _core
+from softmargin.fitting import planning
 
 MISSING = 3  # the exit code for a package without this estimator
 PREDICTIONS = 3
@@ -34,7 +35,7 @@ def memory(field: str) -> int:
 
 
 def forget_peak() -> int:
-    """Starts the peak anew; what is held now."""
+    """Resets the peak; returns the bytes in use now."""
     Path("/proc/self/clear_refs").write_text("5")
     return memory("VmRSS")
 
@@ -50,7 +51,7 @@ class Clock:
 
 
 def dual_objective(work: Work, X: Any, y: Any, solved: Coefficients) -> float:
-    """The sum over pairs of classes of sum alpha - 1/2 alpha'Q alpha, or what stands for it."""
+    """The sum over pairs of classes of sum alpha - 1/2 alpha'Q alpha, or what corresponds to it."""
     starts = np.concatenate([[0], np.cumsum(solved.counts)])
     pairs = [(i, j) for j in range(len(starts) - 1) for i in range(j)]
     if work.estimator not in ("SVC", "NuSVC"):
@@ -93,7 +94,7 @@ def floor(X: Any, support: Any, gamma: float) -> float:
             rows = support[start : start + 512]
             block = np.matmul(X[rows], X.T, out=products[: len(rows)])
             row_norms = norms[rows].astype(np.float64)
-            _core.float32.apply_kernel(block, row_norms, norms, "rbf", gamma, 0.0, 1, threads)
+            _core.testing.apply_kernel(block, row_norms, norms, "rbf", gamma, 0.0, 1, threads)
     return clock.wall
 
 

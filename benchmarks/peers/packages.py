@@ -1,6 +1,6 @@
 """The packages that are compared, each with the settings its users would give it.
 
-A package takes a work and its data, and gives a machine with fit and predict; what it solved is
+A package takes a work and its data, and returns a machine with fit and predict; the solution is
 read from the machine as `Coefficients`, in the layout that LIBSVM and scikit-learn share.
 """
 
@@ -26,7 +26,7 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class Estimators:
-    """A module with estimators as scikit-learn's."""
+    """A module with estimators like scikit-learn's."""
 
     module: str
     options: dict[str, Any]
@@ -51,7 +51,7 @@ LETTERS = {"C": "c", "gamma": "g", "nu": "n", "epsilon": "p"}
 
 
 class Libsvm:
-    """LIBSVM's own Python package. What it takes to convert the data is not counted."""
+    """LIBSVM's own Python package. The time to convert the data is not counted."""
 
     def __init__(self, work: Work, megabytes: int) -> None:
         self.options = f"-s {SVM_TYPES[work.estimator]} -t 2 -q -m {megabytes} -e {TOLERANCE} " + (

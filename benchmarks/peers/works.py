@@ -26,7 +26,7 @@ class Work:
     predict: Callable[[], Any] | None = None
     """Rows to predict with the fitted machine, too."""
     fits: int = 1
-    """The data are cut in so many parts of equal size, and each is fitted."""
+    """The data are divided into this many parts of equal size, and each is fitted."""
     too_slow: tuple[str, ...] = ()
     """Packages that are left out, by the beginning of their names: minutes, or an hour."""
 

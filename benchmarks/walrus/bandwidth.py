@@ -22,7 +22,7 @@ for precision, dtype in (("Float64", np.float64), ("Float32", np.float32)):
     run.run(3, 1e9)  # the first passes change most classes
     bandwidths, passes = [], []
     for _ in range(5):
-        bandwidths.append(max(_core.linear.read_bandwidth(array, 2000) for _ in range(3)))
+        bandwidths.append(max(_core.testing.read_bandwidth(array, 2000) for _ in range(3)))
         start = time.process_time()
         run.run(1, 1e9)
         passes.append(time.process_time() - start)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from data import ALL, SMALL, DataSet
 
 from softmargin import _core
-from softmargin.descent import NEAR_CACHE_BYTES
+from softmargin.fitting.linear_solver import NEAR_CACHE_BYTES
 
 
 def arguments(description: str, default: Iterable[str] = tuple(ALL)) -> argparse.Namespace:
@@ -47,18 +47,14 @@ def solver(
     else:
         rows = core.Rows.dense(X, 0.0)
     labels, codes = np.unique(data.y, return_inverse=True)
-    return getattr(core, f"Solver{precision}")(
-        rows,
-        codes.astype(np.int32),
-        np.full(len(codes), float(C)),
-        len(labels),
-        machine,
-        method,
-        tol,
-        shrinking,
-        extrapolation,
-        seed,
-    )
+    problem = (rows, codes.astype(np.int32), np.full(len(codes), float(C)), len(labels))
+    options = (tol, shrinking, extrapolation, seed)
+    if method == "newton":
+        return getattr(core, f"Solver{precision}")(*problem, machine, *options)
+    if machine != "weston_watkins":
+        raise ValueError(f"There is no {method} sub-problem solver for {machine}.")
+    by_method = getattr(_core.testing, f"linear_solver_{precision.lower()}")
+    return by_method(method, *problem, *options)
 
 
 class Fit(NamedTuple):
@@ -68,7 +64,7 @@ class Fit(NamedTuple):
     solver: Any
     passes: int
     visits: int
-    narrow_visits: int
+    support_visits: int
     checks: int
 
 
@@ -90,7 +86,7 @@ def timed_fit(
     status = last.run(100_000, limit)
     seconds = time.process_time() - start if status.optimal else math.inf
     statuses.append(status)
-    counts = ("passes", "visits", "narrow_visits", "checks")
+    counts = ("passes", "visits", "support_visits", "checks")
     return Fit(seconds, status, last, *(sum(getattr(s, c) for s in statuses) for c in counts))
 
 
@@ -105,7 +101,7 @@ class Point(NamedTuple):
 
 
 def passes(data: DataSet, **options: Any) -> Iterator[Point]:
-    """One point per pass over the data; the clock stands still while objectives are measured."""
+    """One point per pass over the data; the clock is stopped while objectives are measured."""
     start = time.process_time()
     run = solver(data, tol=1e-300, shrinking=False, extrapolation=False, **options)
     seconds = time.process_time() - start

@@ -1,8 +1,8 @@
 """Whole fits to a relative gap of 1e-3 (C = 1, no intercept), CPU seconds, means over five orders
 of the examples, the variants in turn: newton against sorted, with shrinking and extrapolation in
 both; without one of them; float64 weights throughout; sorted with none of these, which is the
-paper's program; and how often and how narrowly examples are visited.  Infinite: not done after 200
-seconds (of the clock, in one of the two precisions)."""
+paper's program; and how often examples are visited, and how often their support only.
+Infinite: not done after 200 seconds (of the clock, in one of the two precisions)."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def row(name: str) -> list[object]:
             seconds[variant].append(fit.seconds)
             if variant == "newton":
                 visits = f"{fit.visits / len(data.y):.1f}"
-                narrow = f"{fit.narrow_visits / len(data.y):.1f}"
+                support = f"{fit.support_visits / len(data.y):.1f}"
                 passes, checks = fit.passes, fit.checks
     mean = {variant: sum(values) / rounds for variant, values in seconds.items()}
     return [
         *(name, data.classes, *mean.values()),
         mean["sorted"] / mean["newton"],
         mean["paper's program"] / mean["newton"],
-        *(passes, visits, narrow, checks),
+        *(passes, visits, support, checks),
     ]
 
 
 header = ["data", "k", *(f"{variant} (s)" for variant in VARIANTS), "sorted / newton"]
-header += ["paper's program / newton", "passes", "visits / n", "narrow / n", "checks"]
+header += ["paper's program / newton", "passes", "visits / n", "support only / n", "checks"]
 print_table(header, (row(name) for name in options.data))

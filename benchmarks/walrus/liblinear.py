@@ -48,7 +48,7 @@ def liblinear(data: DataSet, tol: float, max_iter: int = 10**6) -> tuple[float, 
 
 
 def ours(data: DataSet, tol: float) -> tuple[float, float, Any]:
-    machine = LinearSVC("crammer_singer", fit_intercept=False, random_state=0, tol=tol)
+    machine = LinearSVC(multi_class="crammer_singer", fit_intercept=False, random_state=0, tol=tol)
     return fit(machine.set_params(max_iter=10**6), data)
 
 

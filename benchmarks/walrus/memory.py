@@ -1,5 +1,5 @@
-"""Peak memory of a fit to udhr_lang (528 languages, character n-grams) above what the data take,
-beside the size of W and of the non-zero dual variables (16 bytes each)."""
+"""Peak memory of a fit to udhr_lang (528 languages, character n-grams) beyond that of the data,
+and the size of W and of the non-zero dual variables (16 bytes each)."""
 
 from __future__ import annotations
 

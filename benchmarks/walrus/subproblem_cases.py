@@ -16,7 +16,7 @@ worst, most, done = 0.0, 0, 0
 for size, share in ((8, 0.5), (50, 0.4), (300, 0.095), (2000, 0.005)):
     count = int(cases * share)
     for seed in range(10):
-        found, passes = _core.linear.compare_subproblems(count // 10, size, 1000 * size + seed)
+        found, passes = _core.testing.compare_subproblems(count // 10, size, 1000 * size + seed)
         worst, most, done = max(worst, found), max(most, passes), done + count // 10
     print(
         f"k <= {size + 1}: {done} cases, difference {worst:.1e}, at most {most} passes", flush=True

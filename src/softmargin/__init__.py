@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin.classification import SVC, NuSVC
-    from softmargin.io.saving import load
-    from softmargin.linear import LinearSVC
+    from softmargin.io.models.save_and_load import load
+    from softmargin.linear import LinearSVC, LinearSVR, l1_min_c
+    from softmargin.model_selection import GridSearchCV, RandomizedSearchCV
     from softmargin.novelty import OneClassSVM
     from softmargin.regression import SVR, NuSVR
     from softmargin.solution import Solution, StopReason
@@ -16,12 +17,16 @@ __version__ = "0.1.0"
 __all__ = [
     "SVC",
     "SVR",
+    "GridSearchCV",
     "LinearSVC",
+    "LinearSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "RandomizedSearchCV",
     "Solution",
     "StopReason",
+    "l1_min_c",
     "load",
 ]
 
@@ -32,22 +37,27 @@ _HOMES = {
     "NuSVR": "regression",
     "OneClassSVM": "novelty",
     "LinearSVC": "linear",
+    "LinearSVR": "linear",
+    "l1_min_c": "linear",
+    "GridSearchCV": "model_selection",
+    "RandomizedSearchCV": "model_selection",
     "Solution": "solution",
     "StopReason": "solution",
-    "load": "io.saving",
+    "load": "io.models.save_and_load",
 }
 
 _MODULES = (
     "checkpoint",
     "crammer_singer",
     "io",
+    "model_selection",
     "plotting",
     "solution",
     "watching",
     "weston_watkins",
     "working_sets",
 )
-"""Modules of use to users, which need no import of their own."""
+"""Modules for users, available as attributes without an import of their own."""
 
 
 # A name is imported when it is first used: scikit-learn takes a second to import, and

@@ -4,132 +4,179 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Real
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from softmargin import multiclass
+from softmargin.calibration.kernel_classes import expansion_probabilities
 from softmargin.checkpoint import Checkpoint
-from softmargin.formulations import (
-    CSupportVectorClassification,
-    Formulation,
-    NuSupportVectorClassification,
+from softmargin.estimator import one_vs_one
+from softmargin.estimator.class_scores import AllAtOnce, OneVsRest
+from softmargin.estimator.conventions import (
+    ClassifierMixin,
+    Interval,
+    StrOptions,
+    assert_all_finite,
+    check_classification_targets,
+    check_is_fitted,
+    column_or_1d,
+    fit_context,
 )
-from softmargin.machine import Array, Indices, KernelMachine
-from softmargin.validation import (
+from softmargin.estimator.kernel_expansion import KernelExpansion
+from softmargin.estimator.kernel_machine import Array, KernelMachine
+from softmargin.estimator.probability import Probability
+from softmargin.estimator.scaling import warn_unless_scaled
+from softmargin.estimator.validation import (
     check_classes_present,
     class_weights,
     prices,
     sample_weights,
     unchanged_on_error,
 )
+from softmargin.fitting import planning
+from softmargin.fitting.kernel_fit import FitResult
+from softmargin.fitting.planning import threads
+from softmargin.problem.all_classes import MACHINES
+from softmargin.problem.formulations import (
+    CSupportVectorClassification,
+    Formulation,
+    NuSupportVectorClassification,
+    nu_totals,
+)
+from softmargin.problem.kernels import Kernel
 from softmargin.watching import Status
-from softmargin.working_sets import WorkingSet
+from softmargin.working_sets import BY_EXAMPLE, BY_NAME, WorkingSet
 
 
-class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class Classifier(Probability, ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """Base of SVC and NuSVC."""
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **KernelMachine._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "random_state": ["random_state"],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "probability": ["boolean", StrOptions({"platt"})],
+        "cv": ["cv_object"],
+    }
 
     class_weight: dict[Any, float] | str | None
     decision_function_shape: str
     break_ties: bool
 
     @abstractmethod
-    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
-        """The problem of two classes, y in {+1, -1}; each example with its own weight and the
-        weight of its class."""
+    def _prices(self, weight: Array, class_factor: Array) -> Array:
+        """The C of each example (nu-SVC: its weight), from its own weight and that of its class."""
 
-    def _check_problems(
-        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
-    ) -> None:
-        """Refuses infeasible problems before any kernel work."""
+    @abstractmethod
+    def _pair_problems(
+        self, y: Array, price: Array, clipped: NDArray[np.bool_], starts: NDArray[np.int64]
+    ) -> Formulation:
+        """The problems of some pairs, y in {+1, -1}; `clipped` where class weights differ."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    def _check_pairs(self, pairs: one_vs_one.Pairs) -> None:
+        """Rejects infeasible problems before any kernel value is computed.  Classes without
+        examples are rejected afterwards; but if only one class has examples, an infeasible nu is
+        reported first, as in scikit-learn."""
+
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
         """Fit the machine to examples X and their classes y.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            The examples; the kernel matrix for ``kernel="precomputed"``.  float32 and float64,
-            dense or CSR, are used as they are.
+            The examples, or the kernel matrix for ``kernel="precomputed"``.  float32 and float64,
+            dense or CSR, are used without conversion.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of w counts as w repetitions of the example, zero as its absence.
+            A weight of w is equivalent to repeating the example w times; zero leaves it out.
 
         Returns
         -------
         self : object
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self) as began:
             X, y = self._validate_examples(X, y, numeric_target=False)
-            labels = column_or_1d(y, warn=True)
-            if labels.dtype.kind == "f":
-                assert_all_finite(labels, input_name="y")
-            check_classification_targets(labels)
-            classes, codes = np.unique(labels, return_inverse=True)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"The number of classes has to be greater than one; got {len(classes)} class"
-                )
-            weight = sample_weights(sample_weight, len(labels))
-            self.class_weight_ = class_weights(self.class_weight, classes, labels)
-            self.classes_ = classes
-            self._fit_pairs(X, codes, weight)
+            problems, weight = self._state(y, sample_weight)
+            result = self._solve(X, weight, problems, began)
+            self._keep_result(X, result)
+            self._calibrate(X, y, weight, result, began)
             self._warn_unless_converged()
+            warn_unless_scaled(self, X, stacklevel=4)
         return self
 
-    def _fit_pairs(self, X: Any, codes: NDArray[np.intp], sample_weight: Array) -> None:
-        k = len(self.classes_)
-        weight, factor = sample_weight, self.class_weight_[codes]
-        members = [np.flatnonzero((codes == c) & (weight > 0)).astype(np.int32) for c in range(k)]
-        problems = {}
-        for i, j in multiclass.pairs(k):
-            ids = np.concatenate([members[i], members[j]])
-            y = np.where(codes[ids] == i, 1.0, -1.0)
-            problems[i, j] = (ids, self._pair_problem(y, weight[ids], factor[ids]))
-        present = [len(member) > 0 for member in members]
-        if sum(present) > 1:
-            check_classes_present(self.classes_, present)
-        self._check_problems(problems, self.classes_.tolist())
-        check_classes_present(self.classes_, present)
-        labels = self.classes_.tolist()
-        names = [(labels[i], labels[j]) for i, j in problems]
-        models = self._solve(X, sample_weight, list(problems.values()), names)
-        coefficients = {pair: model.coef for pair, model in zip(problems, models, strict=True)}
-        support, n_support, dual_coef = multiclass.layout(members, coefficients)
-        sign = -1.0 if k == 2 else 1.0  # with two classes, positive values mean the second
-        self._keep(X, support, n_support, sign * dual_coef)
-        self.intercept_ = sign * np.array([model.intercept for model in models])
-        self.n_iter_ = self._n_iter.astype(np.int32)
+    def _state(self, y: Any, sample_weight: Any = None) -> tuple[Any, Array]:
+        labels = column_or_1d(y, warn=True)
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(classes)} class"
+            )
+        weight = sample_weights(sample_weight, len(labels))
+        self.class_weight_ = class_weights(self.class_weight, classes, labels)
+        self.classes_ = classes
+        taken = np.flatnonzero(weight > 0)
+        order = taken[np.argsort(codes[taken], kind="stable")].astype(np.int32)
+        counts = np.bincount(codes[taken], minlength=len(classes))
+        price = self._prices(weight[order], self.class_weight_[codes[order]])
+        return self._problems(order, counts, price), weight
+
+    def _problems(self, order: NDArray[np.int32], counts: NDArray[np.intp], price: Array) -> Any:
+        """The problems of the examples `order`, class by class; `counts` of each class."""
+        factor = self.class_weight_
+
+        def formulation(
+            y: Array, price: Array, numbers: range, starts: NDArray[np.int64]
+        ) -> Formulation:
+            first, second = (c[numbers.start : numbers.stop] for c in pairs.classes)
+            return self._pair_problems(y, price, factor[first] != factor[second], starts)
+
+        pairs = one_vs_one.Pairs(
+            self.classes_.tolist(), order, np.append(0, np.cumsum(counts)), price, formulation
+        )
+        self._check_pairs(pairs)
+        check_classes_present(self.classes_, counts > 0)
+        return pairs
+
+    def _keep_result(self, X: Any, result: FitResult) -> None:
+        pairs: Any = result.problems
+        if not isinstance(pairs, one_vs_one.Pairs):
+            self._keep(X, result, *pairs.layout(result.answers))
+            self.intercept_ = pairs.intercept(result.intercept)
+            self.n_iter_ = result.iterations.astype(np.int32)
+            return
+        support, n_support, dual_coef = pairs.layout((a.numbers, a.coef) for a in result.answers)
+        # With two classes, a positive value means the second.
+        sign = -1.0 if len(self.classes_) == 2 else 1.0
+        self._keep(X, result, support, n_support, dual_coef, sign)
+        self.n_iter_ = result.iterations.astype(np.int32)
 
     def _linear_coef(self, vectors: Any) -> Any:
+        if len(self.dual_coef_.shape) == 2 and self.dual_coef_.shape[0] != len(self.classes_) - 1:
+            return super()._linear_coef(vectors)  # a row per class
         if len(self.classes_) == 2:
             return super()._linear_coef(vectors)
-        rows = multiclass.pair_coef(self.dual_coef_, self._n_support, vectors)
+        rows = one_vs_one.pair_coef(self.dual_coef_, self._n_support, vectors)
         return sp.vstack(rows, format="csr") if self._sparse else np.vstack(rows)
 
-    def _pair_values(self, X: Any) -> Array:
-        """(n_samples,) for two classes, where positive means the second; else one column per
-        pair, where positive means the first of the pair."""
-        sums = self._expand(X)
-        if len(self.classes_) != max(sums.shape[2] + 1, 2):
+    def _checked(self) -> KernelExpansion:
+        expansion = self._expansion()
+        if len(self.classes_) != max(expansion.classes, 2):
             raise ValueError(
                 f"The internal representation of {type(self).__name__} was altered: classes_ does"
                 " not fit to dual_coef_. Fit it again."
             )
-        if sums.shape[1] == 1:
-            values: Array = sums[:, 0, 0] + self.intercept_[0]
-            return values
-        return multiclass.pair_values(sums, self.intercept_)
+        return expansion
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of the samples in X.
@@ -137,104 +184,154 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         Returns
         -------
         values : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), or
-            (n_samples, n_classes * (n_classes - 1) / 2) for ``decision_function_shape="ovo"``
+            (n_samples, n_classes * (n_classes - 1) / 2) for ``decision_function_shape="ovo"``;
+            the scores of the classes, unless ``multi_class="ovo"``
         """
-        values = self._pair_values(X)
-        if self.decision_function_shape == "ovr" and len(self.classes_) > 2:
-            return multiclass.class_values(values, len(self.classes_))
-        return values
+        X, expansion = self._validate_points(X), self._checked()
+        if self.decision_function_shape == "ovr" and expansion.classes:
+            return expansion.class_values(X, threads(self.n_jobs))
+        return expansion.values(X, threads(self.n_jobs))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the samples in X."""
+        check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
-            check_is_fitted(self)
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        values = self._pair_values(X)
-        if len(self.classes_) == 2:
-            code = (values >= 0).astype(np.intp)
-        elif self.break_ties:
-            code = multiclass.class_values(values, len(self.classes_)).argmax(axis=1)
-        else:
-            code = multiclass.vote(values, len(self.classes_))
-        predicted: NDArray[Any] = self.classes_[code]
+        X, expansion = self._validate_points(X), self._checked()
+        winners = expansion.winners(X, threads(self.n_jobs), self.break_ties)
+        predicted: NDArray[Any] = self.classes_[winners]
         return predicted
+
+    def _pair_values(self, X: Any) -> Array:
+        """A column for each pair of classes, positive for the first class of the pair."""
+        values = self._checked().values(self._validate_points(X), threads(self.n_jobs))
+        return values if values.ndim == 2 else -values[:, None]
+
+    def _probabilities(self, X: Any) -> Array:
+        X, expansion = self._validate_points(X), self._checked()
+        self._check_calibrated("probA_")
+        return expansion_probabilities(
+            expansion, X, threads(self.n_jobs), vars(self), self.break_ties
+        )
 
 
 class SVC(Classifier):
     """C-support vector classification.
 
-    Minimises ``1/2 w'w + C * sum of hinge losses`` exactly; more than two classes one-vs-one.
+    Minimises ``1/2 w'w + C * sum of hinge losses`` exactly.  With more than two classes, it solves
+    one problem per pair of classes (one-vs-one), one per class, or one for all classes at once (see
+    `multi_class`).
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a unit of hinge loss. Larger fits the training data more closely.
+        Weight of the hinge losses against ``1/2 w'w``.  A larger C fits the training data more
+        closely.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable gets two sets of examples A and B and returns the matrix of kernel values; it
-        is asked only for the rows that the solver needs.
+        A callable takes two sets of examples, A and B, and returns the matrix of their kernel
+        values.  It is called only for the rows that the solver needs.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the rbf, poly and sigmoid kernels: ``1 / (n_features * X.var())`` for
-        "scale" (rows counted by their sample weight), ``1 / n_features`` for "auto".
+        "scale" (with rows weighted by ``sample_weight``), ``1 / n_features`` for "auto".
     coef0 : float, default=0.0
         Constant of the poly and sigmoid kernels.
     shrinking : bool, default=True
-        Take variables that seem settled out of the problem (and check them at the end).
+        Leave out variables that are probably at their final bound.  All are checked before the fit
+        ends.
+    probability : bool or "platt", default=False
+        Whether to calibrate class probabilities on decision values out of fold (see ``cv``), for
+        `predict_proba` and `predict_log_proba`.  True: the predicted class has the largest
+        probability.  "platt": LIBSVM's own, which contradict the prediction now and then.
     tol : float, default=1e-3
-        How much the optimality conditions may be violated at the end.
+        The fit stops when the KKT violation is at most ``tol``.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows; "auto" is up to a quarter of free memory, taken as needed.
+        Megabytes of memory for cached kernel rows; the cache always holds at least six rows.
+        "auto" is up to a quarter of free memory, allocated as needed.  If memory runs out earlier,
+        fewer rows are cached.
     class_weight : dict, "balanced" or None, default=None
         Factor on C for each class.
     verbose : bool or int, default=False
-        1: a live line of progress on standard error.  2: lines through ``logging``.
+        1: a live progress line on standard error.  2: progress messages through ``logging``.
     max_iter : int, default=-1
-        Limit on the solver's iterations (per pair of classes), -1 for none.
+        Limit on the solver's iterations (per pair of classes); -1 for no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        One column per class, or one per pair of classes.
+        Whether decision values have one column per class ("ovr") or one per pair of classes
+        ("ovo").
     break_ties : bool, default=False
-        With "ovr" and more than two classes, break ties of votes by the decision values.
+        With "ovr" and more than two classes, break voting ties by the decision values.
     random_state : int, RandomState instance or None, default=None
-        Not needed: the solver is deterministic. Here so that code written for scikit-learn runs.
+        Which examples share a fold of ``probability``; None is the same folds each time.  The
+        solver itself is deterministic.
     working_set : {"auto", "most-violating-pair", "second-order", "maximum-gain", \
             "hybrid-maximum-gain", "block"} or an object of softmargin.working_sets, default="auto"
-        The variables that the solver works on at a time. ``solution_`` says what "auto" chose.
+        The rule that chooses the variables for each step.  ``solution_`` tells what "auto" chose.
     precision : {"auto", "float32", "float64"}, default="auto"
-        Type of the kernel rows; the solution itself is float64. "auto" is float64 for small
-        problems, float32 for large ones, and goes on in float64 where float32 cannot reach tol.
+        Type of the kernel rows; the solution itself is float64.  "auto" is float64 for small
+        problems and float32 for large ones, and continues in float64 where float32 cannot reach
+        ``tol``.  Where float64 inner products cannot reach it either, the rbf kernel computes
+        distances as sums of squared differences.
     n_jobs : int or None, default=None
-        Number of threads. None obeys OMP_NUM_THREADS and threadpoolctl, -1 takes all processors.
+        Number of threads. None respects OMP_NUM_THREADS and threadpoolctl; -1 uses all processors.
+    gap_tol : float or None, default=1e-3
+        The fit also has to reach a relative duality gap of at most ``gap_tol``, for each pair of
+        classes; where C is large, that takes a smaller violation than ``tol``.  None: only ``tol``
+        counts.
     time_limit : float or None, default=None
-        Seconds after which the fit, with all its pairs of classes, stops with the model as it is.
+        Seconds after which the fit (all pairs of classes together) stops and keeps the model
+        reached so far.  The limit includes the time for the certificate, as far as it can be
+        estimated.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: raise KeyboardInterrupt and leave the machine as it was, or stop the fit
-        with the model as it is.
+        What Ctrl-C does.  "raise": raise KeyboardInterrupt and leave the machine as it was before
+        the fit.  "keep": stop the fit and keep the model reached so far.
     callbacks : list of callables or None, default=None
-        Each gets a :class:`softmargin.watching.Status` some 20 times a second; it stops the fit by
-        returning True (or a StopReason), or by ``status.stop()``.  Pairs of classes that are solved
-        side by side call it from their threads, one at a time.
+        Each is called with a :class:`softmargin.watching.Status` about 20 times a second.  It stops
+        the fit by returning True (or a StopReason), or by calling ``status.stop()``.  When pairs of
+        classes are solved in parallel, it is called from their threads, one call at a time.
     warm_start : bool, default=False
-        Start from the last fit's solution, matched by the position of the rows in X (and by class),
-        whatever has changed since.
+        Start from the solution of the last fit, if that fit had ``warm_start=True`` or was stopped
+        early.  Examples are matched by their position in X (and by class); data and parameters may
+        have changed.
     checkpoint : str, path, softmargin.checkpoint.Checkpoint or None, default=None
-        A file that holds the state of the fit, written every minute, from which a fit of the same
-        data with the same parameters goes on.  It is removed when the fit has reached its end.
+        A file to which the state of the fit is saved every minute.  After a crash, ``fit`` with the
+        same data and parameters resumes from it.  It is removed when the fit is complete.
+    cv : int, splitter, iterable of splits or None, default=None
+        The folds of ``probability``: their number (None: 5), each with its share of every class; or
+        a splitter of scikit-learn; or the splits themselves, for instance of a splitter by groups.
+    multi_class : {"ovo", "ovr", "weston_watkins", "crammer_singer"}, default="ovo"
+        What to do with more than two classes.  "ovo": a machine for each pair, and a vote.  The
+        others have a score for each class, of which the largest decides.  "ovr": a machine for each
+        class, against all others.  "weston_watkins" and "crammer_singer": one problem for all
+        classes; the loss of an example of class y is the sum, or the maximum, of
+        ``max(0, 1 - s_y + s_c)`` over the other classes c.  These two have no intercept (for a
+        linear kernel with one that is regularised: ``kernel="poly", degree=1, gamma=1, coef0=1``),
+        need a finite C, and with two classes are the binary machine without intercept with twice
+        the C.  They choose examples, not pairs of variables: `working_set` is "block",
+        "most-violating-example" or "maximum-gain-example".  Only "ovo" has probabilities and
+        ``decision_function_shape="ovo"``.
 
     Attributes
     ----------
     solution_ : Solution
         The certificate: objectives, duality gap, KKT violation, iterations, stop reason, ...
     history_ : structured ndarray
-        The course of the fit in at most 1000 rows: seconds, problem (pair of classes), iterations,
-        violation, objective, gap (where known, else NaN), active.
+        How the fit progressed, in at most 1000 rows: seconds, problem (pair of classes),
+        iterations, violation, objective, gap (where known, else NaN), active;
+        dual and primal of all problems together.
     support_, support_vectors_, n_support_ : indices, examples and number per class of the support
-        vectors, class by class.
+        vectors, grouped by class.
     dual_coef_ : of shape (n_classes - 1, n_SV)
-        Coefficients of the support vectors; their layout for more than two classes is in
-        :mod:`softmargin.multiclass`.
+        Coefficients of the support vectors; :mod:`softmargin.estimator.one_vs_one` describes their
+        layout for more than two classes.  Unless ``multi_class="ovo"``, its shape is then
+        (n_classes, n_SV): the coefficients of the score of each class.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Of each pair of classes.  Unless ``multi_class="ovo"``, one for each class (or a single one
+        with two classes); zeros for machines of all classes at once.
     coef_ : of shape (n_classes * (n_classes - 1) / 2, n_features), with ``kernel="linear"``
+        A row for each entry of `intercept_`.
+    probA_, probB_ : ndarrays of shape (n_classes * (n_classes - 1) / 2,)
+        Platt's sigmoid of each pair of classes; empty for ``probability=False``.
     classes_, class_weight_, n_iter_, fit_status_, shape_fit_, n_features_in_, feature_names_in_
 
     Examples
@@ -247,10 +344,11 @@ class SVC(Classifier):
     True
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        name: rule
-        for name, rule in KernelMachine._parameter_constraints.items()
-        if name not in ("nu", "epsilon")
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **Classifier._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "multi_class": [StrOptions({"ovo", "ovr", *MACHINES})],
+        "working_set": [StrOptions({"auto", *BY_NAME, *BY_EXAMPLE}), WorkingSet],
     }
 
     def __init__(
@@ -262,6 +360,7 @@ class SVC(Classifier):
         gamma: str | float = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool | str = False,
         tol: float = 1e-3,
         cache_size: float | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
@@ -273,11 +372,14 @@ class SVC(Classifier):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        gap_tol: float | None = 1e-3,
         time_limit: float | None = None,
         on_interrupt: str = "raise",
         callbacks: Sequence[Callable[[Status], Any]] | None = None,
         warm_start: bool = False,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        cv: Any = None,
+        multi_class: str = "ovo",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -285,6 +387,7 @@ class SVC(Classifier):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -296,40 +399,89 @@ class SVC(Classifier):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.on_interrupt = on_interrupt
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.checkpoint = checkpoint
+        self.cv = cv
+        self.multi_class = multi_class
 
-    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
-        return CSupportVectorClassification(y, prices(self.C, weight, class_factor))
+    def _problems(self, order: NDArray[np.int32], counts: NDArray[np.intp], price: Array) -> Any:
+        self._check_multi_class()
+        pairs = self.multi_class == "ovo" or (self.multi_class == "ovr" and len(counts) == 2)
+        if pairs:
+            return super()._problems(order, counts, price)
+        check_classes_present(self.classes_, counts > 0)
+        given = self.classes_.tolist(), order, np.append(0, np.cumsum(counts)), price
+        return (
+            OneVsRest(*given) if self.multi_class == "ovr" else AllAtOnce(*given, self.multi_class)
+        )
+
+    def _check_multi_class(self) -> None:
+        """Rejects parameters that do not go together with `multi_class`."""
+        machine, rule = self.multi_class, self.working_set
+        name = rule.name if isinstance(rule, WorkingSet) else rule
+        by_example = machine in MACHINES
+        known = {"auto", *(BY_EXAMPLE if by_example else BY_NAME)}
+        fault = remedy = None
+        if name not in known or (by_example and getattr(rule, "newton", False)):
+            fault = f"working_set={rule!r}"
+            remedy = f"Use one of {', '.join(sorted(known))}."
+            if name in known:
+                remedy = "Use Block(newton=False): there are no Newton steps."
+        elif by_example and np.inf == self.C:
+            fault, remedy = "C=inf", "Use a finite C."
+        elif machine != "ovo" and self.probability:
+            fault = f"probability={self.probability!r}"
+            remedy = (
+                "Use multi_class='ovo', or sklearn.calibration.CalibratedClassifierCV around this"
+                " machine."
+            )
+        elif machine != "ovo" and self.decision_function_shape == "ovo":
+            fault = "decision_function_shape='ovo'"
+            remedy = "Use 'ovr': this machine has a value for each class, not for each pair."
+        if fault:
+            raise ValueError(f"multi_class={machine!r} does not go with {fault}. {remedy}")
+
+    def _plan(self, size: int, kernel: Kernel) -> planning.Plan:
+        if self.multi_class not in MACHINES:
+            return super()._plan(size, kernel)
+        return planning.plan_all_classes(self.working_set, self.precision, size, kernel)
+
+    def _prices(self, weight: Array, class_factor: Array) -> Array:
+        return prices(self.C, weight, class_factor)
+
+    def _pair_problems(
+        self, y: Array, price: Array, clipped: NDArray[np.bool_], starts: NDArray[np.int64]
+    ) -> Formulation:
+        return CSupportVectorClassification(y, price, starts)
 
 
 class NuSVC(Classifier):
-    """nu-support vector classification: nu instead of C.
+    """nu-support vector classification: the parameter nu replaces C.
 
     ``nu`` is an upper bound on the fraction of margin errors and a lower bound on the fraction of
-    support vectors.  Parameters, attributes and methods are those of :class:`SVC` otherwise.
+    support vectors.  All other parameters, attributes and methods are those of :class:`SVC`.
 
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1]; infeasible values (for unbalanced classes) are refused with the largest
-        feasible one.
+        In (0, 1].  Unbalanced classes can make nu infeasible; the error message then gives the
+        largest feasible value.
     class_weight : dict, "balanced" or None, default=None
-        Factor on the weight of each example of a class. Where it makes nu infeasible for two
-        classes, the largest feasible nu is taken.
+        Factor on the weight of each example of a class.  Where class weights make nu infeasible for
+        a pair of classes, the largest feasible nu is used instead.
 
     See Also
     --------
     SVC : the other parameters and the attributes.
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        name: rule
-        for name, rule in KernelMachine._parameter_constraints.items()
-        if name not in ("C", "epsilon")
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **Classifier._parameter_constraints,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
     def __init__(
@@ -341,6 +493,7 @@ class NuSVC(Classifier):
         gamma: str | float = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool | str = False,
         tol: float = 1e-3,
         cache_size: float | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
@@ -352,11 +505,13 @@ class NuSVC(Classifier):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        gap_tol: float | None = 1e-3,
         time_limit: float | None = None,
         on_interrupt: str = "raise",
         callbacks: Sequence[Callable[[Status], Any]] | None = None,
         warm_start: bool = False,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        cv: Any = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -364,6 +519,7 @@ class NuSVC(Classifier):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -375,24 +531,36 @@ class NuSVC(Classifier):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.on_interrupt = on_interrupt
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.checkpoint = checkpoint
+        self.cv = cv
 
-    def _pair_problem(self, y: Array, weight: Array, class_factor: Array) -> Formulation:
-        return NuSupportVectorClassification(
-            y, weight * class_factor, self.nu, nu_is_clipped=bool(np.ptp(class_factor) > 0)
-        )
+    def _prices(self, weight: Array, class_factor: Array) -> Array:
+        return weight * class_factor
 
-    def _check_problems(
-        self, problems: dict[tuple[int, int], tuple[Indices, Any]], names: list[Any]
-    ) -> None:
-        for (i, j), (_, problem) in problems.items():
-            reason = problem.infeasibility()
-            if reason:
-                raise ValueError(
-                    f"specified nu is infeasible: nu={self.nu} for the classes {names[i]!r} and"
-                    f" {names[j]!r}; {reason}. Decrease nu or balance the classes (class_weight)."
-                )
+    def _pair_problems(
+        self, y: Array, price: Array, clipped: NDArray[np.bool_], starts: NDArray[np.int64]
+    ) -> Formulation:
+        return NuSupportVectorClassification(y, price, self.nu, clipped, starts)
+
+    def _check_pairs(self, pairs: one_vs_one.Pairs) -> None:
+        i, j = pairs.classes
+        of_class = np.array([p.sum() for p in np.split(pairs.price, pairs.class_starts[1:-1])])
+        same = self.class_weight_[i] == self.class_weight_[j]
+        smaller = np.minimum(of_class[i], of_class[j])
+        total = nu_totals(self.nu, of_class[i], of_class[j])
+        counts = (smaller > 0) | (np.count_nonzero(of_class) == 1)
+        infeasible = np.flatnonzero(same & counts & (total > smaller * (1 + 1e-12)))
+        if len(infeasible):
+            worst = infeasible[0]
+            first, second = pairs.name(worst)
+            largest = 2 * smaller[worst] / (of_class[i[worst]] + of_class[j[worst]])
+            raise ValueError(
+                f"specified nu is infeasible: nu={self.nu} for the classes {first!r} and"
+                f" {second!r}; at most {largest:.6g} is feasible for these two classes. Decrease nu"
+                " or balance the classes (class_weight)."
+            )

@@ -1,6 +1,6 @@
 """The sub-problem of the Crammer-Singer machine, for study.
 
-In the same variables as the Weston-Watkins sub-problem, it differs in its constraints:
+It has the same variables as the Weston-Watkins sub-problem, but different constraints:
 
     minimise  1/2 b'(I + 11')b - v'b   subject to  b >= 0,  1'b <= C.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from softmargin.subproblems import solve
+from softmargin.problem.subproblem_input import solve
 
 __all__ = ["solve_subproblem"]
 
@@ -22,7 +22,7 @@ def solve_subproblem(
     """The unique minimiser b of the sub-problem.
 
     Parameters are those of :func:`softmargin.weston_watkins.solve_subproblem`, with C the upper
-    bound of the sum of b.  "sorted" lets the entries of v in from the largest down.
+    bound on the sum of b.  "sorted" adds the entries of v from the largest down.
 
     Examples
     --------

@@ -1,114 +1,151 @@
-"""Linear multi-class machines: Weston-Watkins, Crammer-Singer and one-vs-rest."""
+"""Linear machines: classification (one-vs-rest, Weston-Watkins, Crammer-Singer) and regression."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from softmargin.checkpoint import Checkpoint, Recorder
-from softmargin.descent import Dual, Problem, Settings, descend, weights_precision
-from softmargin.io.saving import Saving
-from softmargin.memory import available_bytes
-from softmargin.observed import Observed
-from softmargin.planning import threads
-from softmargin.training import NO_LIMIT, Point
-from softmargin.validation import (
+from softmargin.checkpoint import Checkpoint
+from softmargin.estimator.conventions import (
+    Interval,
+    LinearClassifierMixin,
+    RegressorMixin,
+    StrOptions,
+    assert_all_finite,
+    check_array,
+    check_classification_targets,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    fit_context,
+    validate_data,
+)
+from softmargin.estimator.linear_machine import Codes, LinearMachine
+from softmargin.estimator.linear_probability import LinearProbability
+from softmargin.estimator.validation import (
+    check_any_weight,
     check_classes_present,
     class_weights,
-    for_core,
     prices,
     sample_weights,
     unchanged_on_error,
 )
-from softmargin.warm_start import KeptBlocks
-from softmargin.watching import RELATIVE_GAP, Status, Watch
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from softmargin.fitting.linear_problem import COUPLED, SEPARATE, Problem
+from softmargin.io.data.block_folder import BlockFolder
+from softmargin.watching import Status
 
 
-class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # type: ignore[misc]
-    """Linear support vector classification that treats all classes at once.
+class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # type: ignore[misc]
+    """Linear support vector classification, with the parameters and defaults of scikit-learn.
 
-    Minimises ``1/2 ||W||^2 + C * sum of losses`` over one weight vector per class.  The loss of an
-    example of class y with scores s adds up ``max(0, 1 - s_y + s_c)`` over the other classes c
-    (Weston-Watkins), takes their maximum (Crammer-Singer), or separates each class from the rest
-    by the hinge loss.  The solver is block coordinate descent on the dual with exact sub-problems
-    (Wang and Scott, 2021); it stops on a relative duality gap measured on all examples.
+    Minimises ``1/2 ||W||^2 + C * sum of losses`` over one weight vector per class.  By default, the
+    loss of an example is the sum over the classes of ``max(0, 1 - margin)^2``, each class against
+    the rest.  The other machines of `multi_class` treat all classes at once: for an example of
+    class y with scores s, the loss is the sum (Weston-Watkins) or the maximum (Crammer-Singer) of
+    ``max(0, 1 - s_y + s_c)`` over the other classes c.  The fit stops on a relative duality gap,
+    measured on all examples.
 
     Parameters
     ----------
-    multi_class : {"weston_watkins", "crammer_singer", "ovr"}, default="weston_watkins"
-        The loss.  With two classes the first two are the same machine, and equal the binary hinge
-        machine ("ovr") of twice the C.
+    penalty : {"l2", "l1"}, default="l2"
+        "l1": ``||W||_1`` takes the place of ``1/2 ||W||^2``, so that most weights are zero.  It
+        needs the squared hinge loss.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The loss of ``multi_class="ovr"``: of margin m, ``max(0, 1 - m)`` or its square.  The other
+        machines have the hinge loss whatever `penalty`, `loss` and `dual` say, as in scikit-learn.
+    dual : "auto" or bool, default="auto"
+        Whether the squared hinge loss is minimised in the dual problem (by coordinate descent) or
+        in the primal.  Both lead to the same optimum; "auto" takes what is faster.  The hinge loss
+        needs the dual problem.
+    tol : float, default=1e-4
+        The fit stops when the relative duality gap, (primal - dual) / primal, is at most ``tol``.
+    gap_tol : float or None, default=None
+        The kernel machines have it beside a ``tol`` on the KKT violation.  Here both are limits on
+        the relative duality gap, and the smaller one counts; None: only ``tol``.
     C : float, default=1.0
-        Price of a unit of loss; positive and finite.
-    tol : float, default=1e-3
-        The fit stops when (primal - dual) / primal is no larger.
-    max_iter : int, default=1000
-        Limit on the passes over the data.
+        Weight of the losses against ``1/2 ||W||^2``; positive and finite.
+    multi_class : {"ovr", "weston_watkins", "crammer_singer"}, default="ovr"
+        What to do with more than two classes.  With two, the last two are the same machine, and
+        equal to "ovr" with the hinge loss and twice the C.
     fit_intercept : bool, default=True
         Add a constant feature; its weights are regularised like the others.  Without it, the fit
         solves the problem above exactly as stated.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float, default=1
         Value of the constant feature.  Larger values regularise the intercept less.
     class_weight : dict, "balanced" or None, default=None
-        Factor on C for each class.  "balanced" gives all classes the same total weight.
-    shrinking : bool, default=True
-        Leave out examples, and classes of examples, that seem settled (and check them at the end).
-    precision : {"auto", "float64", "float32"}, default="auto"
-        Of the weights during the descent.  "float32" takes the first passes (up to a relative gap
-        of 1e-4) with half the memory traffic; the rest, the result and its certificate are
-        always in float64.  "auto" is "float32" where the weights take more than 1 MiB.
+        Factor on C for each class.  "balanced" gives all classes the same total weight.  As in
+        scikit-learn, with "ovr" and more than two classes it applies where the class is on its own,
+        not where it is among the rest.
+    verbose : bool or int, default=0
+        1: a live progress line on standard error.  2: progress messages through ``logging``.
     random_state : int, RandomState instance or None, default=None
-        For the order of the examples in each pass.  With an int, the same data give the same
+        Determines the order of the examples in each pass.  With an int, the same data give the same
         result.
-    n_jobs : int or None, default=None
-        Threads, for ``multi_class="ovr"`` only, which share out the classes; -1 for all
-        processors.  The result depends on the seed and, within `tol`, on the number of threads.
-    verbose : bool or int, default=False
-        1: a live line of progress on standard error.  2: lines through ``logging``.
-    time_limit : float or None, default=None
-        Seconds after which the fit stops with the model as it is.
-    on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: raise KeyboardInterrupt and leave the machine as it was, or stop the fit
-        with the model as it is.
-    callbacks : list of callables or None, default=None
-        Each gets a :class:`softmargin.watching.Status` some 20 times a second; it stops the fit by
-        returning True (or a StopReason), or by ``status.stop()``.  With `n_jobs` it is called from
-        the threads, one at a time.
+    max_iter : int, default=1000
+        Limit on the passes over the data.
+    penalize_intercept : bool, default=True
+        False: the intercept is not regularised, as in `SVC`.  It needs Newton's method, so fewer
+        than 1,024 features, and the penalty "l2" with "ovr".
+    shrinking : bool, default=True
+        Skip examples, and classes of an example, whose dual variables are probably final.  All are
+        checked before the fit ends.  Blocks (`n_blocks`) visit all examples in any case.
+    precision : {"auto", "float64", "float32"}, default="auto"
+        Precision of the weights during the descent.  "float32" is used only for the first passes
+        (down to a relative gap of 1e-4), with half the memory traffic; the remaining passes, the
+        result and its certificate are always in float64.  "auto" is "float32" if the weights take
+        more than 1 MiB.
     warm_start : bool, default=False
-        Go on from the last fit, if it had ``warm_start=True`` or was stopped early.  Its dual
-        variables are scaled to the new C; examples are matched by position, so that rows can be
-        appended, and classes by their labels.
+        Continue from the last fit, if it had ``warm_start=True`` or was stopped early.  Its dual
+        variables are scaled to the new C.  Examples are matched by position, so rows can be
+        appended, and classes by label.
+    n_jobs : int or None, default=None
+        Number of threads; -1 uses all processors.  With "ovr" they share out the classes, with
+        `n_blocks` the blocks; there is nothing else to share out.  The result depends on the seed
+        and, within `tol`, on how many classes are solved together.
+    n_blocks : int or None, default=None
+        Descend on this many blocks of examples at once, each from the same weights; their changes
+        are added, with an exact line search.  The same blocks and seed give the same bits on any
+        number of threads.  Blocks take more passes than a single descent.
+    time_limit : float or None, default=None
+        Seconds after which the fit stops and keeps the model reached so far.  The limit includes
+        the time for the certificate, which is about that of a pass over the data with all classes;
+        a shorter limit is exceeded.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does.  "raise": raise KeyboardInterrupt and leave the machine as it was before
+        the fit.  "keep": stop the fit and keep the model reached so far.
+    callbacks : list of callables or None, default=None
+        Each is called with a :class:`softmargin.watching.Status` about 20 times a second.  It stops
+        the fit by returning True (or a StopReason), or by calling ``status.stop()``.  With
+        `n_jobs`, it is called from the threads, one call at a time.
     checkpoint : str, path, softmargin.checkpoint.Checkpoint or None, default=None
-        A file that the state of the fit is written to every minute.  After a crash, ``fit`` with
-        the same data and parameters goes on from it.  It is removed when the fit has ended.
+        A file to which the state of the fit is saved every minute.  After a crash, ``fit`` with the
+        same data and parameters resumes from it.  It is removed when the fit is complete.
+    probability : bool, default=False
+        Whether to calibrate class probabilities on decision values out of fold (see ``cv``), for
+        `predict_proba` and `predict_log_proba`.  The predicted class has the largest probability.
+    cv : int, splitter, iterable of splits or None, default=None
+        The folds of ``probability``: their number (None: 5), each with its share of every class; or
+        a splitter of scikit-learn; or the splits themselves, for instance of a splitter by groups.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features), (1, n_features) for two classes
     intercept_ : ndarray of shape (n_classes,), (1,) for two classes
-        Zeros without `fit_intercept`.
+        Zeros if ``fit_intercept=False``.
     solution_ : Solution
-        The certificate: objectives, gap, largest violation of an optimality condition, stop
-        reason; ``iterations`` counts passes.
+        The certificate: objectives, duality gap, largest KKT violation, stop reason.  Its
+        ``iterations`` counts passes.
     history_ : structured ndarray
-        The course of the fit in at most 1000 points: seconds, problem, iterations, violation (the
-        relative gap, as estimated on the way), objective, gap, active.
+        How the fit progressed, in at most 1000 rows: seconds, problem, iterations, violation (the
+        relative gap, estimated during the fit), objective, gap, active,
+        dual, primal.
     n_iter_ : int
-        Passes over the data; 0 where a warm start is optimal already.
+        Passes over the data; 0 if a warm start was already optimal.
     classes_, class_weight_, n_features_in_, feature_names_in_
 
     Examples
@@ -118,219 +155,400 @@ class LinearSVC(Saving, LinearClassifierMixin, SparseCoefMixin, Observed):  # ty
     >>> machine = LinearSVC(random_state=0).fit(X, y)
     >>> machine.predict([[0, 1], [-1, -1]])
     array([0, 2])
-    >>> machine.solution_.relative_gap <= 1e-3
+    >>> machine.solution_.relative_gap <= 1e-4
     True
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Observed._observed_constraints,
+        **LinearMachine._parameter_constraints,
+        "penalty": [StrOptions({"l1", "l2"})],
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multi_class": [StrOptions({"weston_watkins", "crammer_singer", "ovr"})],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "shrinking": ["boolean"],
-        "precision": [StrOptions({"auto", "float64", "float32"})],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "probability": ["boolean"],
+        "cv": ["cv_object"],
     }
-    _measure = RELATIVE_GAP
 
     def __init__(
         self,
-        multi_class: str = "weston_watkins",
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
         *,
+        dual: bool | str = "auto",
+        tol: float = 1e-4,
         C: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
+        multi_class: str = "ovr",
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float = 1,
         class_weight: dict[Any, float] | str | None = None,
+        verbose: bool | int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        penalize_intercept: bool = True,
         shrinking: bool = True,
         precision: str = "auto",
         warm_start: bool = False,
-        random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: bool | int = False,
+        n_blocks: int | None = None,
         time_limit: float | None = None,
         on_interrupt: str = "raise",
         callbacks: Sequence[Callable[[Status], Any]] | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        gap_tol: float | None = None,
+        probability: bool = False,
+        cv: Any = None,
     ) -> None:
-        self.multi_class = multi_class
-        self.C = C
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
         self.tol = tol
-        self.max_iter = max_iter
+        self.C = C
+        self.multi_class = multi_class
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.penalize_intercept = penalize_intercept
         self.shrinking = shrinking
         self.precision = precision
         self.warm_start = warm_start
-        self.random_state = random_state
         self.n_jobs = n_jobs
-        self.verbose = verbose
+        self.n_blocks = n_blocks
         self.time_limit = time_limit
         self.on_interrupt = on_interrupt
         self.callbacks = callbacks
         self.checkpoint = checkpoint
+        self.gap_tol = gap_tol
+        self.probability = probability
+        self.cv = cv
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fit the machine to examples X and their classes y.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The examples.  float32 and float64, CSR or dense with contiguous rows, are used as they
-            are.
+            The examples.  float32 and float64, CSR or dense with contiguous rows, are used without
+            conversion.  Or a :class:`softmargin.io.BlockFolder`, which is read block by block; then
+            y and the weights are in it, and are not given here.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of w counts as w repetitions of the example, zero as its absence.
+            A weight of w is equivalent to repeating the example w times; zero leaves it out.
 
         Returns
         -------
         self : object
         """
-        with unchanged_on_error(self):
-            problem, codes = self._problem(X, y, sample_weight)
-            parts = problem.split(self._threads())
-            stated = (problem.column, problem.upper, problem.constant)
-            recorder = self._recorder(problem.X, stated, parts, parts=len(parts))
-            with self._watched(problem.X, len(parts), recorder) as watch:
-                starts = self._starts(parts, problem, codes, recorder)
-                result = descend(parts, starts, self._settings(problem, watch, recorder))
-            self.solution_ = result.solution
-            self.n_iter_ = result.solution.iterations
-            self._keep(result.weights)
-            self._keep_start(result.dual, problem, codes)
+        with unchanged_on_error(self) as began:
+            self._check_combination()
+            if isinstance(X, BlockFolder):
+                self._train_from_disk(X, y, sample_weight, began)
+            else:
+                problem, codes = self._problem(X, y, sample_weight)
+                self._train(problem, self.classes_, codes, began, keep_start=bool(self.probability))
+                weight = sample_weights(sample_weight, len(codes))
+                self._calibrate(problem.X, codes, weight, began)
+                self._drop_start()
             self._warn_unless_converged()
         return self
 
+    def _check_combination(self) -> None:
+        """Refuses what scikit-learn refuses."""
+        if self.multi_class != "ovr":
+            return
+        penalty, loss, dual = self.penalty, self.loss, self.dual
+        remedy = None
+        if penalty == "l1" and loss == "hinge":
+            remedy = "penalty='l1' needs loss='squared_hinge'"
+        elif penalty == "l1" and dual is True:
+            remedy = "penalty='l1' is minimised in the primal problem: use dual='auto'"
+        elif loss == "hinge" and dual is False:
+            remedy = "loss='hinge' is minimised in the dual problem: use dual='auto'"
+        if remedy:
+            raise ValueError(
+                f"Unsupported set of arguments: penalty={penalty!r}, loss={loss!r}, dual={dual!r};"
+                f" {remedy}."
+            )
+
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Codes]:
-        """The problem, and the class of each example by its number."""
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr", y_numeric=False
-        )
-        X = for_core(X)
+        """The problem, and the class number of each example."""
+        X, y = self._validate_examples(X, y, numeric_target=False)
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
+        weight = sample_weights(sample_weight, len(labels))
+        self._learn(classes, np.bincount(codes, weights=weight).astype(np.float64))
+        return self._state(X, labels, weight), codes
+
+    _classifies = True
+
+    def _learn(self, classes: NDArray[Any], counts: NDArray[np.float64]) -> None:
+        """Keeps the classes and their weights; `counts` are the weights of their examples."""
         if len(classes) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class"
             )
-        weight = sample_weights(sample_weight, len(labels))
-        counts = np.bincount(codes, weights=weight).astype(np.float64)
         check_classes_present(classes, counts > 0)
-        self.class_weight_ = class_weights(self.class_weight, classes, labels, counts)
+        self.class_weight_ = class_weights(self.class_weight, classes, classes, counts)
         self.classes_ = classes
-        binary = self.multi_class == "ovr" and len(classes) == 2
-        _check_room_for_weights(X.shape[1], 1 if binary else len(classes))
-        problem = Problem(
+
+    @property
+    def _columns(self) -> int:
+        """The columns of W: one is enough for "the second class against the first"."""
+        classes = len(self.classes_)
+        return 1 if classes == 2 and self.multi_class not in COUPLED else classes
+
+    def _state(self, X: Any, y: NDArray[Any], weight: NDArray[np.float64]) -> Problem:
+        """The problem of examples of the known classes."""
+        codes = np.searchsorted(self.classes_, y)
+        separate = self.multi_class not in COUPLED
+        binary = separate and len(self.classes_) == 2
+        own = prices(self.C, weight, self.class_weight_[codes])
+        rest = separate and not binary and self.class_weight is not None
+        return Problem(
             X=X,
-            # One column is enough for "the second class against the first".
             column=(codes - 1 if binary else codes).astype(np.int32),
-            upper=prices(self.C, weight, self.class_weight_[codes]),
-            columns=1 if binary else len(classes),
-            machine=self.multi_class,
-            constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
-        )
-        return problem, codes
-
-    def _threads(self) -> int:
-        if self.n_jobs in (None, 1):
-            return 1
-        if self.multi_class != "ovr":
-            raise ValueError(
-                f"n_jobs={self.n_jobs} needs multi_class='ovr', whose classes are separate"
-                f" problems; the descent of {self.multi_class!r} is sequential. Use n_jobs=None."
-            )
-        return threads(self.n_jobs)
-
-    def _settings(self, problem: Problem, watch: Watch, recorder: Recorder | None) -> Settings:
-        return Settings(
-            tol=float(self.tol),
-            max_iter=min(int(self.max_iter), NO_LIMIT),
-            shrinking=bool(self.shrinking),
-            precision=weights_precision(problem, self.precision),
-            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            watch=watch,
-            recorder=recorder,
+            upper=prices(self.C, weight) if rest else own,
+            columns=self._columns,
+            machine=SEPARATE[self.loss] if separate else self.multi_class,
+            constant=self._constant,
+            free_intercept=self.fit_intercept and not self.penalize_intercept,
+            own_upper=own if rest else None,
+            penalty=self.penalty if separate else "l2",
         )
 
-    def _keep(self, weights: Array) -> None:
-        """Sets the fitted attributes from W, features x classes, without a copy where possible."""
-        if weights.shape[1] == 2:
-            weights = weights[:, 1:] - weights[:, :1]
-        if self.fit_intercept:
-            self.intercept_ = weights[-1] * float(self.intercept_scaling)
-            weights = weights[:-1]
-        else:
-            self.intercept_ = np.zeros(weights.shape[1])
-        self.coef_ = weights.T
 
-    def _starts(
-        self, parts: list[Problem], problem: Problem, codes: Codes, recorder: Recorder | None
-    ) -> dict[int, Point]:
-        """Where the parts go on from: a checkpoint, or the last fit."""
-        starts = dict(recorder.points) if recorder else {}
-        kept: KeptBlocks | None = getattr(self, "_kept", None) if self.warm_start else None
-        if kept is None:
-            return starts
-        if kept.machine != problem.machine:
-            raise ValueError(
-                f"warm_start=True continues a fit of multi_class={kept.machine!r}; got"
-                f" multi_class={problem.machine!r}. Set warm_start=False to start afresh."
-            )
-        rows, cls, beta = kept.start(self.classes_, codes, problem.upper)
-        dual = rows, (cls - self._first_class(problem)).astype(np.int32), beta
-        for number, part in enumerate(parts):
-            if number not in starts:
-                precision = weights_precision(problem, self.precision)
-                starts[number] = Point(list(part.select(dual)), precision)
-        return starts
+class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
+    """Linear support vector regression, with the parameters and defaults of scikit-learn.
 
-    def _keep_start(self, dual: Dual, problem: Problem, codes: Codes) -> None:
-        """Keeps what a warm start needs, where one is to be expected: it can be larger than the
-        model."""
-        if not self.warm_start and self.solution_.stop_reason.final:
-            self.__dict__.pop("_kept", None)
-            return
-        rows, column, beta = dual
-        self._kept = KeptBlocks(
-            problem.machine,
-            self.classes_,
-            codes,
-            rows,
-            column + self._first_class(problem),
-            beta / np.repeat(problem.upper, np.diff(rows)),
+    Minimises ``1/2 ||w||^2 + C * sum of losses``, where an error e = y - w'x costs
+    ``max(0, |e| - epsilon)`` or its square.  The fit stops on a relative duality gap, measured on
+    all examples.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Errors up to epsilon cost nothing.
+    tol : float, default=1e-4
+        The fit stops when the relative duality gap, (primal - dual) / primal, is at most ``tol``.
+    C : float, default=1.0
+        Weight of the losses against ``1/2 ||w||^2``; positive and finite.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    fit_intercept : bool, default=True
+        Add a constant feature; its weight is regularised like the others.
+    intercept_scaling : float, default=1.0
+        Value of the constant feature.  Larger values regularise the intercept less.
+    dual : "auto" or bool, default="auto"
+        Whether the squared loss is minimised in the dual problem (by coordinate descent) or in the
+        primal.  Both lead to the same optimum; "auto" takes what is faster.  The other loss needs
+        the dual problem.
+    verbose : bool or int, default=0
+        1: a live progress line on standard error.  2: progress messages through ``logging``.
+    random_state : int, RandomState instance or None, default=None
+        Determines the order of the examples in each pass.  With an int, the same data give the same
+        result.
+    max_iter : int, default=1000
+        Limit on the passes over the data.
+    penalize_intercept, shrinking, precision, warm_start, n_jobs, n_blocks
+        As for :class:`LinearSVC`.
+    time_limit, on_interrupt, callbacks, checkpoint, gap_tol
+        As for :class:`LinearSVC`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : ndarray of shape (1,)
+        Zero if ``fit_intercept=False``.
+    solution_ : Solution
+        The certificate: objectives, duality gap, largest KKT violation, stop reason.  Its
+        ``iterations`` counts passes.
+    history_ : structured ndarray
+        How the fit progressed, in at most 1000 rows: seconds, problem, iterations, violation (the
+        relative gap, estimated during the fit), objective, gap, active,
+        dual, primal.
+    n_iter_ : int
+        Passes over the data; 0 if a warm start was already optimal.
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from softmargin import LinearSVR
+    >>> machine = LinearSVR(C=10.0, random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> machine.predict([[1.0]]).round(1)
+    array([1.])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **LinearMachine._parameter_constraints,
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: bool | str = "auto",
+        verbose: bool | int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        penalize_intercept: bool = True,
+        shrinking: bool = True,
+        precision: str = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        n_blocks: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+        callbacks: Sequence[Callable[[Status], Any]] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        gap_tol: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.penalize_intercept = penalize_intercept
+        self.shrinking = shrinking
+        self.precision = precision
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.n_blocks = n_blocks
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.gap_tol = gap_tol
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVR:
+        """Fit the machine to examples X and their targets y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The examples.  float32 and float64, CSR or dense with contiguous rows, are used without
+            conversion.  Or a :class:`softmargin.io.BlockFolder`, as for :class:`LinearSVC`.
+        y : array-like of shape (n_samples,)
+            Target values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of w is equivalent to repeating the example w times; zero leaves it out.
+
+        Returns
+        -------
+        self : object
+        """
+        with unchanged_on_error(self) as began:
+            if self.loss == "epsilon_insensitive" and self.dual is False:
+                raise ValueError(
+                    "Unsupported set of arguments: loss='epsilon_insensitive', dual=False; this"
+                    " loss is minimised in the dual problem: use dual='auto'."
+                )
+            if isinstance(X, BlockFolder):
+                self._train_from_disk(X, y, sample_weight, began)
+            else:
+                problem = self._problem(X, y, sample_weight)
+                codes = np.zeros(len(problem.upper), dtype=np.intp)
+                self._train(problem, np.zeros(1), codes, began)
+            self.coef_ = self.coef_.ravel()
+            self._warn_unless_converged()
+        return self
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        X, y = self._validate_examples(X, y, numeric_target=True)
+        target = column_or_1d(y, warn=True).astype(np.float64)
+        assert_all_finite(target, input_name="y")
+        return self._state(X, target, sample_weights(sample_weight, len(target)))
+
+    _classifies = False
+    _columns = 1
+
+    def _learn(self, classes: NDArray[Any], counts: NDArray[np.float64]) -> None:
+        """A regression has no classes; `counts` is the weight of all examples."""
+        check_any_weight(counts)
+
+    def _state(self, X: Any, y: NDArray[Any], weight: NDArray[np.float64]) -> Problem:
+        return Problem(
+            X=X,
+            column=np.zeros(len(y), dtype=np.int32),
+            upper=prices(self.C, weight),
+            columns=1,
+            machine=SEPARATE[self.loss],
+            constant=self._constant,
+            free_intercept=self.fit_intercept and not self.penalize_intercept,
+            target=np.asarray(y, np.float64),
+            epsilon=float(self.epsilon),
         )
 
-    def _first_class(self, problem: Problem) -> int:
-        """The class that the first column of W is about: with one column, the second of two."""
-        return len(self.classes_) - problem.columns
-
-
-def _check_room_for_weights(features: int, columns: int) -> None:
-    needed, free = 8 * features * columns, available_bytes()
-    problem = None
-    if features >= 2**31 - 1:
-        problem = "at most 2147483646 can have weights"
-    elif needed > free:
-        problem = (
-            f"their weights would take {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
+    def predict(self, X: Any) -> Any:
+        """The predicted targets of examples X, an array of shape (n_samples,)."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"], reset=False
         )
-    if problem:
+        coef = self.coef_
+        values = X @ (coef if isinstance(coef, np.ndarray) else coef.T.toarray().ravel())
+        return np.asarray(values).ravel() + self.intercept_
+
+
+def l1_min_c(
+    X: Any,
+    y: Any,
+    *,
+    loss: str = "squared_hinge",
+    fit_intercept: bool = True,
+    intercept_scaling: float = 1.0,
+) -> float:
+    """The C up to which ``LinearSVC(penalty="l1")`` has only zero weights.
+
+    Parameters
+    ----------
+    X, y : the examples and their classes
+    loss : {"squared_hinge", "log"}, default="squared_hinge"
+        "log" is for scikit-learn's LogisticRegression.
+    fit_intercept, intercept_scaling : as in :class:`LinearSVC`
+
+    Returns
+    -------
+    C : float
+        For any larger C, at least one weight or intercept is not zero.
+
+    Examples
+    --------
+    >>> from softmargin import LinearSVC, l1_min_c
+    >>> X, y = [[0.0, 1.0], [1.0, 1.0], [3.0, 0.0], [4.0, 1.0]], [0, 0, 1, 1]
+    >>> C = l1_min_c(X, y)
+    >>> [bool(LinearSVC("l1", C=factor * C).fit(X, y).coef_.any()) for factor in (1.0, 1.1)]
+    [False, True]
+    """
+    slope_at_zero = {"squared_hinge": 2.0, "log": 0.5}  # of the loss of margin 0
+    if loss not in slope_at_zero:
+        raise ValueError(f"loss={loss!r} is not known: use one of {', '.join(slope_at_zero)}.")
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    check_consistent_length(X, y)
+    classes, codes = np.unique(column_or_1d(y), return_inverse=True)
+    sign = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    slopes = np.abs(np.asarray(X.T @ sign))
+    steepest = float(slopes.max(initial=0.0))
+    if fit_intercept:
+        steepest = max(steepest, float(intercept_scaling * np.abs(sign.sum(axis=0)).max()))
+    if steepest == 0:
         raise ValueError(
-            f"X has {features} features: {problem}. Number the features without gaps, or hash them"
-            " to fewer (sklearn.feature_extraction.FeatureHasher)."
+            "Ill-posed l1_min_c calculation: l1 will always select zero coefficients for this data."
         )
+    return 1 / (slope_at_zero[loss] * steepest)

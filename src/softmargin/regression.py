@@ -9,65 +9,79 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils._param_validation import Interval
 
 from softmargin.checkpoint import Checkpoint
-from softmargin.formulations import (
+from softmargin.estimator.conventions import (
+    Interval,
+    RegressorMixin,
+    assert_all_finite,
+    column_or_1d,
+    fit_context,
+)
+from softmargin.estimator.intervals import Intervals
+from softmargin.estimator.kernel_machine import Array, KernelMachine
+from softmargin.estimator.scaling import warn_unless_scaled
+from softmargin.estimator.validation import prices, sample_weights, unchanged_on_error
+from softmargin.fitting.problems import OneProblem
+from softmargin.problem.formulations import (
     EpsilonSupportVectorRegression,
     Formulation,
     NuSupportVectorRegression,
 )
-from softmargin.machine import Array, KernelMachine
-from softmargin.validation import prices, sample_weights, unchanged_on_error
 from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
 
 
-class Regressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
+class Regressor(Intervals, RegressorMixin, KernelMachine):  # type: ignore[misc]
     """Base of SVR and NuSVR."""
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **KernelMachine._parameter_constraints,
+        "probability": ["boolean"],
+        "cv": ["cv_object"],
+    }
 
     @abstractmethod
     def _problem(self, z: Array, weight: Array) -> Formulation: ...
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Regressor:
         """Fit the machine to examples X and their targets y.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            The examples; the kernel matrix for ``kernel="precomputed"``.  float32 and float64,
-            dense or CSR, are used as they are.
+            The examples, or the kernel matrix for ``kernel="precomputed"``.  float32 and float64,
+            dense or CSR, are used without conversion.
         y : array-like of shape (n_samples,)
             Target values.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of w counts as w repetitions of the example, zero as its absence.
+            A weight of w is equivalent to repeating the example w times; zero leaves it out.
 
         Returns
         -------
         self : object
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self) as began:
             X, y = self._validate_examples(X, y, numeric_target=True)
-            target = column_or_1d(y, warn=True).astype(np.float64)
-            assert_all_finite(target, input_name="y")
-            weight = sample_weights(sample_weight, len(target))
-            ids = np.flatnonzero(weight > 0).astype(np.int32)
-            (model,) = self._solve(X, weight, [(ids, self._problem(target[ids], weight[ids]))])
-            used = model.coef != 0
-            n_support = np.array([used.sum()], dtype=np.int32)
-            self._keep(X, ids[used], n_support, model.coef[None, used])
-            self.intercept_ = np.array([model.intercept])
-            self.n_iter_ = int(self._n_iter[0])
+            problem, weight = self._state(y, sample_weight)
+            result = self._solve(X, weight, problem, began)
+            self._keep_result(X, result)
+            self._keep_residuals(X, y, weight, result, began)
             self._warn_unless_converged()
+            warn_unless_scaled(self, X, stacklevel=4)
         return self
+
+    def _state(self, y: Any, sample_weight: Any = None) -> tuple[OneProblem, Array]:
+        target = column_or_1d(y, warn=True).astype(np.float64)
+        assert_all_finite(target, input_name="y")
+        weight = sample_weights(sample_weight, len(target))
+        ids = np.flatnonzero(weight > 0).astype(np.int32)
+        return OneProblem(ids, self._problem(target[ids], weight[ids])), weight
 
     def predict(self, X: Any) -> Array:
         """Predicted targets of the samples in X."""
-        values: Array = self._expand(X)[:, 0, 0] + self.intercept_[0]
-        return values
+        return self._values(X)
 
 
 class SVR(Regressor):
@@ -78,13 +92,19 @@ class SVR(Regressor):
     Parameters
     ----------
     C : float, default=1.0
-        Price of a unit of error beyond epsilon.
+        Weight of the errors beyond epsilon against ``1/2 w'w``.
     epsilon : float, default=0.1
         Half the width of the tube within which errors cost nothing.
+    probability : bool, default=False
+        Whether to keep what `predict_interval` needs: how far the training examples are from
+        predictions of machines that were not trained on them.
+    cv : int, splitter, iterable of splits or None, default=None
+        The folds of these machines: their number (None: 5), a splitter of scikit-learn, or the
+        splits themselves.
 
     See Also
     --------
-    SVC : the other parameters and the attributes. For a regression, ``n_support_`` has one entry,
+    SVC : the other parameters and the attributes. For regression, ``n_support_`` has one entry,
         ``dual_coef_`` one row, and ``n_iter_`` is an int.
 
     Examples
@@ -95,11 +115,10 @@ class SVR(Regressor):
     array([1.])
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        name: rule
-        for name, rule in KernelMachine._parameter_constraints.items()
-        if name
-        not in ("nu", "class_weight", "random_state", "decision_function_shape", "break_ties")
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **Regressor._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
 
     def __init__(
@@ -113,17 +132,20 @@ class SVR(Regressor):
         C: float = 1.0,
         epsilon: float = 0.1,
         shrinking: bool = True,
+        probability: bool = False,
         cache_size: float | str = "auto",
         verbose: bool | int = False,
         max_iter: int = -1,
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        gap_tol: float | None = 1e-3,
         time_limit: float | None = None,
         on_interrupt: str = "raise",
         callbacks: Sequence[Callable[[Status], Any]] | None = None,
         warm_start: bool = False,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        cv: Any = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -133,42 +155,46 @@ class SVR(Regressor):
         self.C = C
         self.epsilon = epsilon
         self.shrinking = shrinking
+        self.probability = probability
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.on_interrupt = on_interrupt
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.checkpoint = checkpoint
+        self.cv = cv
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
         return EpsilonSupportVectorRegression(z, prices(self.C, weight), self.epsilon)
 
 
 class NuSVR(Regressor):
-    """nu-support vector regression: nu instead of epsilon.
+    """nu-support vector regression: the parameter nu replaces epsilon.
 
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1]: an upper bound on the fraction of errors beyond the tube and a lower bound on
+        In (0, 1]: an upper bound on the fraction of examples outside the tube and a lower bound on
         the fraction of support vectors.
     C : float, default=1.0
-        Price of a unit of error beyond the tube.
+        Weight of the errors beyond the tube against ``1/2 w'w``.
+    probability, cv : as in :class:`SVR`.
 
     See Also
     --------
     SVC, SVR : the other parameters and the attributes.
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        **{name: rule for name, rule in SVR._parameter_constraints.items() if name != "epsilon"},
-        "nu": KernelMachine._parameter_constraints["nu"],
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **Regressor._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="neither")],
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
     def __init__(
@@ -181,6 +207,7 @@ class NuSVR(Regressor):
         gamma: str | float = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool = False,
         tol: float = 1e-3,
         cache_size: float | str = "auto",
         verbose: bool | int = False,
@@ -188,11 +215,13 @@ class NuSVR(Regressor):
         working_set: str | WorkingSet = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
+        gap_tol: float | None = 1e-3,
         time_limit: float | None = None,
         on_interrupt: str = "raise",
         callbacks: Sequence[Callable[[Status], Any]] | None = None,
         warm_start: bool = False,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        cv: Any = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -201,6 +230,7 @@ class NuSVR(Regressor):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.verbose = verbose
@@ -208,12 +238,14 @@ class NuSVR(Regressor):
         self.working_set = working_set
         self.precision = precision
         self.n_jobs = n_jobs
+        self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.on_interrupt = on_interrupt
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.checkpoint = checkpoint
+        self.cv = cv
 
     def _problem(self, z: Array, weight: Array) -> Formulation:
-        prices(self.C, weight.sum(keepdims=True))  # what the tube's width may cost
+        prices(self.C, weight.sum(keepdims=True))  # only a check: C W must not overflow
         return NuSupportVectorRegression(z, prices(self.C, weight), self.nu)

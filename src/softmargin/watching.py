@@ -1,9 +1,8 @@
-"""What goes on between two slices of a solver: who is told, and who may stop the fit.
+"""What happens between two slices of a solver: who is informed, and who may stop the fit.
 
-A fit has one `Watch`, whatever the number of problems that it solves and of threads that solve
-them.  A solver's loop tells it where its problem stands (``look``) and that it is solved
-(``done``); the watch passes a `Status` on to its observers (callbacks, history, progress) and says
-whether to stop, and why.
+A fit has one `Watch`, however many problems it solves and however many threads it uses.  A solver's
+loop reports the state of its problem (``look``) and its end (``done``); the watch passes a `Status`
+to its observers (callbacks, history, progress) and says whether to stop, and why.
 """
 
 from __future__ import annotations
@@ -14,19 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from softmargin.solution import Solution, StopReason
+from softmargin.solution import Certificates, Solution, StopReason
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a solver's stopping rule looks at, and what it counts."""
+    """The quantity that a solver's stopping rule compares with ``tol``, and its unit of work."""
 
     name: str
     steps: str
@@ -41,7 +39,7 @@ VIOLATION = Measure(
     "violation",
     "it",
     lambda solution: solution.kkt_violation,
-    "The optimality conditions are violated by {:.3g}",
+    "The KKT violation is {:.3g}",
 )
 RELATIVE_GAP = Measure(
     "relative gap",
@@ -53,19 +51,20 @@ RELATIVE_GAP = Measure(
 
 @dataclass(frozen=True)
 class Status:
-    """Where a fit stands, as callbacks get it.
+    """The state of a fit, as callbacks receive it.
 
-    ``problem`` of ``problems`` (one per pair of classes) is being solved, and ``ended`` have been.
-    Of this problem: the ``iterations`` so far, by how much the optimality conditions are still
-    violated (``violation``, which falls to ``tol``; not monotonically), the dual ``objective``
-    (which rises), the ``active`` variables, that is those not shrunk, the ``kernel_rows`` computed
-    and the ``cache_hits`` in their stead.  ``seconds`` since the fit began, and its ``progress``
-    from 0 to 1 on the logarithmic scale of the violation.  ``gap`` is the duality gap, where it is
-    known: at the end of a problem, else NaN.
+    Problem number ``problem`` of ``problems`` (one per pair of classes) is being solved, and
+    ``ended`` of them have ended.  For this problem: the ``iterations`` so far, the KKT
+    ``violation`` (which falls to ``tol``, not monotonically), the dual ``objective`` (which rises),
+    the number of ``active`` variables (those not shrunk), the ``kernel_rows`` computed and the
+    ``cache_hits`` (rows found in the cache instead).  For the fit: the ``seconds`` since it began,
+    and its ``progress`` from 0 to 1 on a logarithmic scale of the violation.  ``gap`` is the
+    duality gap where it is known, else NaN: at the end of a problem, and during the fit while no
+    variable is shrunk and measuring it takes little time.
 
     A linear machine counts passes over the data as ``iterations`` and examples as ``active``; its
-    ``violation`` is the relative duality gap, estimated on the way, and it has no kernel rows.
-    ``measure`` says which of the two it is.
+    ``violation`` is the relative duality gap, estimated during the fit, and it has no kernel rows.
+    ``measure`` names the stopping quantity: KKT violation or relative gap.
     """
 
     problem: int
@@ -83,11 +82,41 @@ class Status:
     gap: float = math.nan
     measure: Measure = VIOLATION
     stop: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
-    """Call it to stop the fit after this slice, with the model as it is."""
+    """Call it to stop the fit after this slice and keep the model reached so far."""
+
+
+NEARLY = 0.99
+"""The most progress of a problem that may still turn out not to be solved."""
+
+RESERVE = 1.5
+"""For each problem to come, so many times the mean time beside the solvers is reserved."""
+
+TOLD_ONE_BY_ONE = 1000
+"""If a fit has at most this many problems, its observers are told when each of them ends."""
+
+
+class Started(NamedTuple):
+    """Problems that began together at zero, where the dual objective is zero."""
+
+    first: int
+    seconds: float
+    primal: NDArray[np.float64]
+    active: NDArray[np.int64]
+
+
+class Ended(NamedTuple):
+    """Problems that ended together, when `before` others had ended."""
+
+    first: int
+    before: int
+    seconds: float
+    certificates: Certificates
+    active: NDArray[np.int64]
+    measure: Measure
 
 
 Observer = Callable[[Status], Any]
-"""Returns a StopReason or True to stop the fit; anything else lets it go on."""
+"""Returns a StopReason or True to stop the fit; any other value lets it continue."""
 
 REASONS_OF_OBSERVERS = (
     StopReason.MAX_ITER,
@@ -95,32 +124,18 @@ REASONS_OF_OBSERVERS = (
     StopReason.INTERRUPTED,
     StopReason.CALLBACK,
 )
-"""Of the others only the solver knows whether they are so."""
+"""The reasons that an observer may give; only the solver can tell whether the others are true."""
 
-Watcher = Callable[[Any, float], StopReason | None]
-_watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
+PATIENCE = 10.0
+"""A certificate may take this many seconds beyond the time limit, or as long as the limit."""
 
-
-@contextmanager
-def watched(watcher: Watcher) -> Iterator[None]:
-    """Has `watcher` called between the slices of every fit in this context.
-
-    It gets the status and the seconds since the fit began; a reason to stop that it returns ends
-    the fit there, with what has been reached.
-    """
-    token = _watchers.set((*_watchers.get(), watcher))
-    try:
-        yield
-    finally:
-        _watchers.reset(token)
-
-
-def _with_seconds(watcher: Watcher, status: Status) -> StopReason | None:
-    return watcher(status, status.seconds)
+MEASURING_SHARE, MEASURING_COST = 0.01, 5e-5
+"""The share of a fit's time that may be spent on duality gaps on the way, which no solver needs;
+and the fewest seconds that computing one takes."""
 
 
 class Abandoned(Exception):  # noqa: N818 - it never reaches a user
-    """The fit has failed or was interrupted elsewhere: what this thread does is for nobody."""
+    """The fit failed or was interrupted in another thread: nobody needs this thread's result."""
 
 
 @dataclass
@@ -131,17 +146,18 @@ class Scale:
     first: float = 0.0
     progress: float = 0.0
 
-    def see(self, violation: float, tol: float) -> None:
+    def see(self, violation: float, tol: float, most: float = 1.0) -> None:
         if not math.isfinite(violation):
             return
         self.first = max(self.first, violation)
         if self.first > tol:
             fallen = math.log(self.first / max(violation, tol))
-            self.progress = max(self.progress, fallen / math.log(self.first / tol))
+            share = min(fallen / math.log(self.first / tol), most)
+            self.progress = max(self.progress, share)
 
 
 class Watch:
-    """Watches over one fit.  Threads that solve its problems share it."""
+    """Watches one fit.  The threads that solve its problems share it."""
 
     def __init__(
         self,
@@ -152,79 +168,188 @@ class Watch:
         observers: Sequence[Observer] = (),
         measure: Measure = VIOLATION,
         scales: dict[int, Scale] | None = None,
+        began: float | None = None,
     ) -> None:
+        """`began`: when the fit did, by ``time.perf_counter``; what came before this watch counts
+        for the time limit, and what comes after the solvers is expected to take as long."""
         self.problems, self.tol, self.time_limit = problems, tol, time_limit
         self.measure = measure
-        watchers = [partial(_with_seconds, watcher) for watcher in _watchers.get()]
-        self.observers: tuple[Observer, ...] = (*observers, *watchers)
-        self.begin = time.perf_counter()
+        self.observers = tuple(observers)
+        now = time.perf_counter()
+        self.begin = now if began is None else began
         self.stop: StopReason | None = None
         self.abandoned = threading.Event()
+        self.measuring = 0.0
         self.ended = 0
         self._lock = threading.Lock()
-        self._scales = {} if scales is None else scales  # by problem; with a past, if it goes on
+        self._scales = {} if scales is None else scales  # by problem; filled if the fit resumes
+        self._past = {k for k, scale in self._scales.items() if scale.progress == 1.0}
+        self._solved = len(self._past)
+        self._open = {k: scale for k, scale in self._scales.items() if k not in self._past}
         self._hurry: dict[int, Callable[[], None]] = {}
+        self._reserved: dict[int, float] = {}
+        self._begun: set[int] = set()
+        self._around, self._beside = now - self.begin, 0.0
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.begin
 
     def slice(self, longest: float) -> float:
-        """How long a solver may run until it looks here again."""
+        """How many seconds a solver may run before it reports again."""
+        return min(longest, max(self._end_of_time() - self.seconds, 0.0))
+
+    def reserve(self, problem: int, seconds: float) -> None:
+        """Reserves this much of the time limit for the certificate of a problem."""
+        self._reserved[problem] = seconds
+
+    def began(self, problems: range, seconds: float) -> None:
+        """The solvers of these problems are ready, after so many seconds.  The others will take as
+        long, even if the time is up before they begin."""
+        self._begun.update(problems)
+        self.spent(seconds)
+
+    def spent(self, seconds: float) -> None:
+        """So many seconds went into a problem, or some together, beside its solver."""
+        with self._lock:
+            self._beside += seconds
+
+    def _end_of_time(self) -> float:
         if self.time_limit is None:
-            return longest
-        return min(longest, max(self.time_limit - self.seconds, 0.0))
+            return math.inf
+        reserved = list(self._reserved.values())
+        each = RESERVE * self._beside / max(len(self._begun), 1)
+        waiting = (self.problems - len(self._begun)) * each / max(len(reserved), 1)
+        return self.time_limit - self._around - max(reserved, default=0.0) - waiting
 
     @contextmanager
     def hurried(self, problem: int, hurry: Callable[[], None]) -> Iterator[None]:
-        """Has a solver told when Ctrl-C stops the fit: a slice may be long, and its end far."""
+        """Calls `hurry` when Ctrl-C stops the fit, because a slice may take long to end."""
         self._hurry[problem] = hurry
         try:
             yield
         finally:
             del self._hurry[problem]
 
+    def started(self, problem: int, dual: float, primal: float, active: int) -> None:
+        """Tells the observers that want to know it (the history) where a problem begins."""
+        with self._lock:
+            for observer in self.observers:
+                if hasattr(observer, "started"):
+                    observer.started(problem, self.seconds, dual, primal, active)
+
+    def started_together(
+        self, first: int, primal: NDArray[np.float64], active: NDArray[np.int64]
+    ) -> None:
+        """The same for problems that begin at zero, from number `first` on."""
+        with self._lock:
+            for observer in self.observers:
+                if hasattr(observer, "started_together"):
+                    observer.started_together(Started(first, self.seconds, primal, active))
+
+    def may_measure(self) -> bool:
+        """Whether there is time now to compute something that only observers need."""
+        return self.measuring + MEASURING_COST <= MEASURING_SHARE * self.seconds
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Counts the time spent on what only observers need."""
+        begin = time.perf_counter()
+        yield
+        self.measuring += time.perf_counter() - begin
+
     def look(self, problem: int, **counts: Any) -> StopReason | None:
-        """Tells the observers where a problem stands; returns why to stop, if so."""
+        """Tells the observers the state of a problem; returns the reason to stop, if any."""
         if self.abandoned.is_set():
             raise Abandoned
         with self._lock:
-            self._scales.setdefault(problem, Scale()).see(counts["violation"], self.tol)
+            scale = self._scales.setdefault(problem, Scale())
+            # A solver that gives its own tolerance may lower it: only its end is the end.
+            most = NEARLY if "tol" in counts else 1.0
+            scale.see(counts["violation"], counts.setdefault("tol", self.tol), most)
+            if problem not in self._past:
+                self._open[problem] = scale
             self._tell(problem, counts)
         return self.expired()
 
     def expired(self) -> StopReason | None:
-        """Why to stop, if so."""
-        if self.stop is None and self.time_limit is not None and self.seconds >= self.time_limit:
+        """The reason to stop, if there is one."""
+        if self.stop is None and self.seconds >= self._end_of_time():
             self.stop = StopReason.TIME_LIMIT
         return self.stop
+
+    def overdue(self) -> bool:
+        """Whether the time limit is so long past that not even a certificate is worth waiting."""
+        limit = math.inf if self.time_limit is None else self.time_limit
+        return self.seconds > limit + max(limit, PATIENCE)
 
     def done(self, problem: int, solution: Solution, active: int) -> None:
         """A problem has ended; its certificate is known."""
         with self._lock:
-            self.ended += 1
-            if solution.stop_reason.final:
-                self._scales.setdefault(problem, Scale()).progress = 1.0
-            counts = {
-                "iterations": solution.iterations,
-                "violation": self.measure.value(solution),
-                "objective": solution.dual_objective,
-                "active": active,
-                "kernel_rows": solution.kernel_rows,
-                "cache_hits": solution.cache_hits,
-                "gap": solution.duality_gap,
-            }
-            self._tell(problem, counts)
+            self._end(problem, solution.stop_reason)
+            self._tell_end(problem, solution, active)
+
+    def done_together(self, first: int, solutions: Certificates, active: NDArray[Any]) -> None:
+        """The problems from number `first` on have ended.  Observers are told about each, or
+        about all of them if they can be; and if the fit has very many problems, about these
+        together: sums, and the largest violation."""
+        with self._lock:
+            before, reasons = self.ended, solutions.columns["stop_reason"]
+            if self.problems > TOLD_ONE_BY_ONE:
+                self._end_together(first, reasons)
+                last = first + len(solutions) - 1
+                self._tell_end(last, Solution.combine(solutions), int(active.sum()))
+            elif all(hasattr(observer, "ended_together") for observer in self.observers):
+                self._end_together(first, reasons)
+                event = Ended(first, before, self.seconds, solutions, active, self.measure)
+                for observer in self.observers:
+                    observer.ended_together(event)  # type: ignore[attr-defined]
+            else:
+                for k, (solution, size) in enumerate(zip(solutions, active.tolist(), strict=True)):
+                    self._end(first + k, solution.stop_reason)
+                    self._tell_end(first + k, solution, size)
+
+    def _end_together(self, first: int, reasons: NDArray[Any]) -> None:
+        ended = range(first, first + len(reasons))
+        self.ended += len(reasons)
+        self._solved += sum((reasons == reason).sum() for reason in set(reasons) if reason.final)
+        for k in [k for k in self._reserved if k in ended]:
+            del self._reserved[k]
+        for k in [k for k in self._open if k in ended and reasons[k - first].final]:
+            self._open.pop(k).progress = 1.0
+
+    def _end(self, problem: int, reason: StopReason) -> None:
+        self.ended += 1
+        self._reserved.pop(problem, None)
+        if reason.final:
+            self._solved += problem not in self._past
+            scale = self._open.pop(problem, None)
+            if scale:
+                scale.progress = 1.0
+
+    def _tell_end(self, problem: int, solution: Solution, active: int) -> None:
+        counts = {
+            "iterations": solution.iterations,
+            "violation": self.measure.value(solution),
+            "tol": self.tol,
+            "objective": solution.dual_objective,
+            "active": active,
+            "kernel_rows": solution.kernel_rows,
+            "cache_hits": solution.cache_hits,
+            "gap": solution.duality_gap,
+        }
+        self._tell(problem, counts)
 
     def _tell(self, problem: int, counts: dict[str, Any]) -> None:
         if not self.observers:
             return
-        progress = sum(scale.progress for scale in self._scales.values())
+        # Only problems being solved are summed: there may be very many others.  Rounding must not
+        # make progress fall.
+        progress = math.fsum([self._solved, *(scale.progress for scale in self._open.values())])
         status = Status(
             problem=problem,
             problems=self.problems,
             ended=self.ended,
-            tol=self.tol,
             seconds=self.seconds,
             progress=min(progress / self.problems, 1.0),
             measure=self.measure,
@@ -244,7 +369,7 @@ class Watch:
     @contextmanager
     def interruptible(self, keep: bool) -> Iterator[None]:
         """With `keep`, Ctrl-C stops the fit instead of raising KeyboardInterrupt; a second one
-        raises.  Signals reach the main thread alone, so there is nothing to do in others."""
+        raises.  Only the main thread receives signals; other threads have nothing to do."""
         previous = signal.getsignal(signal.SIGINT)
         in_main = threading.current_thread() is threading.main_thread()
         if not keep or not in_main or previous is None:

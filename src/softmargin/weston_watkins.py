@@ -1,6 +1,6 @@
 """The sub-problem of the Weston-Watkins machine, for study.
 
-``LinearSVC`` visits one example after the other and solves for all its dual variables at once.
+``LinearSVC`` visits one example after another and optimises all its dual variables at once.
 With k classes this is a problem in k - 1 variables,
 
     minimise  1/2 b'(I + 11')b - v'b   subject to  0 <= b <= C,
@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from softmargin.subproblems import solve
+from softmargin.problem.subproblem_input import solve
 
 __all__ = ["solve_subproblem"]
 
@@ -29,7 +29,7 @@ def solve_subproblem(
     v : array-like of shape (k - 1,)
         The linear term; finite.
     C : float
-        Upper bound of the variables; positive.
+        Upper bound on the variables; positive.
     method : {"newton", "sorted"}, default="newton"
         "sorted" is the paper's Algorithm 2, in O(k log k).  "newton" finds the sum of b, g, as the
         root of ``sum clip(v - g, 0, C) - g`` by a guarded Newton method: exact, usually two or

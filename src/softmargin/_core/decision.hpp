@@ -1,11 +1,13 @@
 // Kernel expansions at new points: sums of coefficients times kernel values with the support
-// vectors, group by group (a group is a class), without ever holding all kernel values.
+// vectors, group by group (a group is a class), without storing all kernel values.
 //
 // sums[(t * groups + g) * outputs + o] = sum over vectors v of group g of
 //                                        coefficients[o * vectors + v] K(point t, v).
 //
-// Many points: chunks of vectors are loaded once, and tiles of points stream past them. Few points:
-// the points are the batch, and the vectors stream past.
+// Many points: chunks of vectors are loaded once and multiplied with one tile of points after
+// another. Few points: each point is loaded and multiplied with all vectors.
+//
+// A decision value is one of these sums or, with more than two classes, two of them added.
 #pragma once
 
 #include <numeric>
@@ -14,6 +16,7 @@
 #include "examples.hpp"
 #include "kernel.hpp"
 #include "parallel.hpp"
+#include "row_source.hpp"
 
 namespace softmargin {
 
@@ -47,6 +50,33 @@ class Expansion {
     });
   }
 
+  // An estimate of the rounding error in each point's decision value. If a kernel value's error
+  // depends on the point, the largest norm of any vector is used for all vectors.
+  std::vector<double> rounding(const Examples<Real>& points) const {
+    std::vector<double> errors(vectors_.count, 1.0);
+    double largest = 0;
+    for (Index v = 0; v < vectors_.count; ++v) {
+      const double norm = vectors_.squared_norms[v];
+      if (!kernel_.rounding_depends_on_x()) errors[v] = kernel_.template rounding<Real>(norm, norm);
+      largest = std::max(largest, norm);
+    }
+    std::vector<double> result(points.count, largest_rounding(errors));
+    if (kernel_.rounding_depends_on_x())
+      for (Index t = 0; t < points.count; ++t)
+        result[t] *= kernel_.template rounding<Real>(points.squared_norms[t], largest);
+    return result;
+  }
+
+  // The largest Euclidean norm of the coefficients of one decision value; with several groups, an
+  // upper bound.
+  double longest() const {
+    return largest_over_outputs([&](Index o, Index begin, Index end) {
+      double sum = 0;
+      for (Index v = begin; v < end; ++v) sum += coefficient(o, v) * coefficient(o, v);
+      return std::sqrt(sum);
+    });
+  }
+
  private:
   static constexpr Index few = 16, tile = 128;
 
@@ -60,6 +90,25 @@ class Expansion {
     std::vector<Real> values, scratch, norms;
     std::vector<double> totals;
   };
+
+  // The same for the error of a decision value, given those of its kernel values.
+  double largest_rounding(const std::vector<double>& errors) const {
+    return largest_over_outputs([&](Index o, Index begin, Index end) {
+      RoundingOfSum rounding;
+      for (Index v = begin; v < end; ++v) rounding.add(coefficient(o, v) * errors[v]);
+      return rounding.estimate(vectors_.terms);
+    });
+  }
+
+  // Two groups make up a decision value with more than two classes.
+  template <class Measure>
+  double largest_over_outputs(Measure measure) const {
+    double most = 0;
+    for (Index g = 0; g < groups(); ++g)
+      for (Index o = 0; o < outputs_; ++o)
+        most = std::max(most, measure(o, group_starts_[g], group_starts_[g + 1]));
+    return groups() > 1 ? std::sqrt(2.0) * most : most;
+  }
 
   Index groups() const { return static_cast<Index>(group_starts_.size()) - 1; }
 
@@ -120,7 +169,7 @@ class Expansion {
     std::iota(all.begin(), all.end(), Index(0));
     std::vector<Real> values(vectors_.count), scratch;
     const std::vector<Real> norms(vectors_.squared_norms.begin(), vectors_.squared_norms.end());
-    batch.in_order = true;  // a point gets the same value alone and in a batch
+    batch.in_order = true;  // so that a point gets the same value alone and among others
     points.load(&point, 1, batch);
     vectors_.multiply(batch, all.data(), vectors_.count, values.data(), vectors_.count, scratch);
     kernel_.apply(values.data(), vectors_.count, points.squared_norms[point], norms.data());

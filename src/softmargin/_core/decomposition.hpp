@@ -1,10 +1,12 @@
 // The decomposition method (LIBSVM paper, Algorithm 3.1): select a working set, solve the problem
 // on it, update the gradient, until no pair violates the optimality conditions by more than the
-// tolerance. Working sets are pairs chosen by a rule, or blocks.
+// tolerance.
 //
-// Given: a dual problem with a feasible start and its kernel matrix.
-// run() continues where it stopped; slices of any length give the same steps. Whatever a rule
-// stops on, a problem counts as solved only when the violation on the full gradient says so.
+// Given: a dual problem with a feasible start, its kernel matrix and a kind of working set.
+// run() continues where it stopped; slices of any length give the same steps. Whatever quantity a
+// working set's rule stops on, a problem counts as solved only when the violation on the full
+// gradient is at most the tolerance, and the relative duality gap at most its own: as long as it is
+// not, the tolerance of the violation is lowered.
 #pragma once
 
 #include <chrono>
@@ -13,28 +15,33 @@
 #include <memory>
 #include <vector>
 
-#include "block.hpp"
 #include "dual.hpp"
+#include "gap.hpp"
 #include "kernel_matrix.hpp"
-#include "pair_step.hpp"
+#include "progress.hpp"
 #include "selection/most_violating_pair.hpp"
 #include "shrinking.hpp"
+#include "working_set/working_set.hpp"
 
 namespace softmargin {
 
 enum class Outcome {
   running,      // the slice is over
-  optimal,      // the violation on the full gradient is below the tolerance
+  optimal,      // violation and gap on the full gradient are below their tolerances
   no_progress,  // rounding leaves no step that changes anything
   stuck,        // the rule cannot select a pair that moves, though others would
-  unbounded     // the objective has no minimum (no upper bound and no curvature)
+  unbounded,    // the objective has no minimum (no upper bound and no curvature)
+  imprecise     // rounding of kernel values alone would exceed the limit given for it
 };
 
-struct Status {
+// Where the solver stands.
+struct SolverState {
   Outcome outcome = Outcome::running;
   double violation = infinity, objective = 0;
   std::int64_t iterations = 0, kernel_rows = 0, kernel_evaluations = 0, cache_hits = 0;
   std::int64_t rule_stop = -1;  // iterations when the rule's own stopping quantity first fired
+  double tolerance = 0;         // of the violation; lower than given where the gap asks for it
+  std::int64_t to_rebuild = 0;  // kernel values that finish() will need
   Index active = 0;
 };
 
@@ -43,56 +50,66 @@ class Decomposition {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // Exactly one of rule and block is given.
-  Decomposition(Dual dual, Matrix matrix, std::unique_ptr<Rule<Matrix>> rule,
-                std::unique_ptr<Block<Real>> block, double tolerance, bool shrink)
+  // `gap_tolerance` is of the gap relative to the objective; infinite: the violation decides alone.
+  // The solver ends as soon as it sees that rounding of kernel values changes the gradient by more
+  // than `most_rounding`.
+  Decomposition(Dual dual, Matrix matrix, std::unique_ptr<WorkingSet<Real>> working_set,
+                double tolerance, double gap_tolerance, double most_rounding = infinity)
       : dual_(std::move(dual)),
         matrix_(std::move(matrix)),
-        rule_(std::move(rule)),
-        block_(std::move(block)),
+        working_set_(std::move(working_set)),
+        shrinking_(working_set_->shrinking()),
         tolerance_(tolerance),
+        gap_tolerance_(dual_.is_bounded() ? gap_tolerance : infinity),
+        most_rounding_(most_rounding),
         period_(std::min<std::int64_t>(dual_.size(), 1000)),
         until_shrink_(period_),
-        bounded_(dual_.is_bounded()) {
-    // A block works on all rows of its size at a time: reordering them pays only for much less
-    // work.
-    if (shrink && !(block_ && block_->covers(dual_)))
-      shrinking_ = std::make_unique<Shrinking<Real>>(!block_, block_ ? 0.5 : 0.0);
-    // A pair, and of each class the previous one, or all of the block.
-    matrix_.keep_last(block_ ? block_->size() + 2 : 6);
+        progress_(dual_.size(), dual_.is_bounded()) {
+    matrix_.keep_last(working_set_->rows_in_use());
   }
 
-  Status run(std::int64_t max_iterations, double max_seconds) {
+  // The gradient of the starting point, where it is known.
+  void start_from(std::vector<double> gradient) {
+    dual_.gradient = std::move(gradient);
+    gradient_known_ = true;
+  }
+
+  SolverState run(std::int64_t max_iterations, double max_seconds) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
-    last_ = status_.iterations + max_iterations;
+    last_ = state_.iterations + max_iterations;
     if (!started_) start();
-    while (status_.iterations < last_ && status_.outcome == Outcome::running) {
+    while (state_.iterations < last_ && state_.outcome == Outcome::running) {
       iterate();
       if (Clock::now() >= end || matrix_.interruption().stopped()) break;
     }
-    return status();
+    matrix_.leave_headroom();
+    return state();
   }
 
   // Ends the current slice as soon as the variables and their gradient agree; any thread may call
-  // it. Unlike a slice's end by time, this can change the steps: a block may be given up.
+  // it. Unlike the end of a slice by time, this can change the steps: a block may be given up.
   void stop() { matrix_.interruption().stop(); }
 
   // Takes all variables back, so that gradient and violation are those of the whole problem.
-  Status finish() {
+  SolverState finish() {
     if (!started_) start();
     if (shrinking_) shrinking_->unshrink(dual_, matrix_);
-    status_.violation = std::max(most_violating(dual_).violation(), 0.0);
-    status_.objective = dual_.objective();
-    return status();
+    state_.violation = std::max(most_violating(dual_).violation(), 0.0);
+    state_.objective = dual_.objective();
+    matrix_.leave_headroom();
+    return state();
   }
 
-  Status status() {
-    status_.active = dual_.active;
-    status_.kernel_rows = matrix_.rows_computed;
-    status_.kernel_evaluations = matrix_.evaluations;
-    status_.cache_hits = matrix_.hits;
-    return status_;
+  SolverState state() {
+    state_.active = dual_.active;
+    state_.to_rebuild =
+        dual_.active < dual_.size() ? shrinking_->values_to_rebuild(dual_, matrix_) : 0;
+    state_.tolerance = tolerance_;
+    state_.kernel_rows = matrix_.rows_computed;
+    state_.kernel_evaluations = matrix_.evaluations;
+    state_.cache_hits = matrix_.hits;
+    return state_;
   }
 
   const Dual& dual() const { return dual_; }
@@ -100,53 +117,95 @@ class Decomposition {
 
  private:
   void start() {
-    shrinking_ ? shrinking_->start(dual_, matrix_) : start_gradient(dual_, matrix_);
+    if (!gradient_known_)
+      shrinking_ ? shrinking_->start(dual_, matrix_) : start_gradient(dual_, matrix_);
     double largest = 0;
     for (double g : dual_.gradient) largest = std::max(largest, std::abs(g));
     dual_.slack = std::min(1e-12 * largest, 0.1 * tolerance_);
-    status_.objective = dual_.objective();
+    state_.objective = dual_.objective();
+    if (largest_rounding() <= most_rounding_) most_rounding_ = infinity;
     started_ = true;
   }
 
   void iterate() {
+    if (is_imprecise()) {
+      state_.outcome = Outcome::imprecise;
+      return;
+    }
     if (shrinking_ && !all_to_the_end_ && until_shrink_ <= 0) {
       until_shrink_ = period_;
       shrinking_->shrink(dual_, matrix_);
     }
-    Selection selection = select();
+    Selection selection = working_set_->select(dual_, matrix_);
     if ((selection.stuck || selection.stop <= tolerance_) && !replace(selection)) return;
-    status_.violation = selection.violation;
-    if (shrinking_ && !block_ && !near_optimum_ && selection.stop <= 10 * tolerance_) {
-      near_optimum_ = true;
-      if (dual_.active < dual_.size()) {
-        shrinking_->unshrink(dual_, matrix_);
-        shrinking_->shrink(dual_, matrix_);
-        return;
-      }
-    }
-    block_ ? step_block(selection.stop) : step_pair(selection.pair);
-    watch_progress();
+    state_.violation = selection.violation;
+    if (shrink_again(selection)) return;
+    const std::int64_t next = most_rounding_ < infinity ? std::min(last_, next_look_) : last_;
+    const Limits limits{tolerance_, next - state_.iterations};
+    count(working_set_->step(dual_, matrix_, selection, limits));
+    if (progress_.has_stalled(state_.iterations, state_.violation, state_.objective)) no_progress();
   }
 
-  // The rule sees nothing left to do. Where the optimality conditions see a step, that of the most
-  // violating pair, it takes the place of the selection; else false: no step is taken in this
-  // round.
+  // Looks at most a few times in a fit.
+  bool is_imprecise() {
+    if (most_rounding_ == infinity || state_.iterations < next_look_) return false;
+    next_look_ *= 4;
+    return present_rounding() > most_rounding_;
+  }
+
+  // An estimate of the error in the gradient from rounded kernel values, for these variables.
+  template <class Beta>
+  double rounding(Beta beta) const {
+    std::vector<double> by_example(dual_.size());
+    for (Index k = 0; k < dual_.size(); ++k) by_example[order().example_at[k]] = beta(k);
+    return matrix_.rounding(by_example);
+  }
+
+  double present_rounding() const {
+    return rounding([&](Index k) { return dual_.total_beta(k); });
+  }
+
+  // With all variables at their farther bound.
+  double largest_rounding() const {
+    return rounding([&](Index k) {
+      double largest = 0;
+      for (const Part& part : dual_.parts)
+        largest = std::max({largest, -part.lower[k], part.upper[k]});
+      return largest;
+    });
+  }
+
+  // Close to the optimum, once: takes all variables back and shrinks by their present gradient.
+  bool shrink_again(const Selection& selection) {
+    if (!shrinking_ || near_optimum_ || selection.stop > 10 * tolerance_) return false;
+    near_optimum_ = true;
+    if (!shrinking_->again_near_optimum() || dual_.active == dual_.size()) return false;
+    shrinking_->unshrink(dual_, matrix_);
+    shrinking_->shrink(dual_, matrix_);
+    return true;
+  }
+
+  // Called when the rule has nothing left to do. If the most violating pair still violates the
+  // optimality conditions by more than the tolerance, it replaces the selection; else returns
+  // false, and no step is taken in this round.
   bool replace(Selection& selection) {
-    if (status_.rule_stop < 0) status_.rule_stop = status_.iterations;
+    if (state_.rule_stop < 0) state_.rule_stop = state_.iterations;
     if (selection.stuck && dual_.active < dual_.size()) {
       shrinking_->unshrink(dual_, matrix_);  // a variable that comes back may be a partner
       until_shrink_ = period_;
       return false;
     }
     const Selection worst = check_all();
-    status_.violation = worst.violation;
-    if (worst.stop <= tolerance_) {
-      status_.outcome = Outcome::optimal;
+    state_.violation = worst.violation;
+    if (worst.stop <= tolerance_ && gap_is_small(worst.stop)) {
+      state_.outcome = Outcome::optimal;
+    } else if (worst.stop <= tolerance_ && !lower_tolerance(worst.stop)) {
+      state_.outcome = Outcome::no_progress;
     } else if (selection.stuck) {
-      status_.outcome = Outcome::stuck;
+      state_.outcome = Outcome::stuck;
     }
     selection = worst;
-    return status_.outcome == Outcome::running;
+    return state_.outcome == Outcome::running;
   }
 
   // The most violating pair, of all variables if the active ones are optimal among themselves.
@@ -158,82 +217,81 @@ class Decomposition {
     return most_violating_pair(dual_);
   }
 
-  Selection select() { return block_ ? most_violating_pair(dual_) : rule_->select(dual_, matrix_); }
+  // Called when the violation is at most the tolerance. The gap is compared with the dual
+  // objective, which is close to the primal one when the gap is small.
+  bool gap_is_small(double violation) {
+    if (gap_tolerance_ == infinity || violation <= 0) return true;
+    const double objective = std::max(std::abs(dual_.objective()), least_objective());
+    const double gap = duality_gap(dual_), allowed = gap_tolerance_ * objective;
+    gap_share_ = gap / allowed;
+    return gap <= allowed;
+  }
 
-  void step_pair(const Pair& pair) {
-    const Part &up = dual_.parts[pair.up.part], &down = dual_.parts[pair.down.part];
-    const double up_share = up.bounded(pair.up.position);
-    const double down_share = down.bounded(pair.down.position);
-    const StepTaken taken = pair_step(dual_, matrix_, pair);
-    rule_->stepped(pair, dual_, matrix_);
-    if (shrinking_) {
-      shrinking_->update(dual_, matrix_, pair.up, up.bounded(pair.up.position) - up_share);
-      shrinking_->update(dual_, matrix_, pair.down, down.bounded(pair.down.position) - down_share);
+  // Lowers the tolerance, below the violation, because the gap is too large: it falls about in
+  // proportion. False if kernel values are too inexact for that, or it was done too often.
+  bool lower_tolerance(double violation) {
+    const double next = violation * std::clamp(0.5 / gap_share_, 0.01, 0.5);
+    if (next < 0.1 * present_rounding() || lowered_ == most_lowered) return false;
+    ++lowered_;
+    tolerance_ = next;
+    dual_.slack = std::min(dual_.slack, 0.1 * tolerance_);
+    near_optimum_ = false;
+    progress_.begin_at(state_.iterations);
+    return true;
+  }
+
+  // Where p is zero (nu-SVC, one-class), the optimum may be zero, and then no gap is small beside
+  // it. The sum of |beta| is fixed there, and the objective at most this times 1e7.
+  double least_objective() const {
+    double sum = 0, diagonal = 0;
+    for (Index k = 0; k < dual_.size(); ++k) {
+      if (dual_.p[k] != 0) return 0;
+      diagonal += matrix_.diagonal()[k];
+      for (const Part& part : dual_.parts) sum += std::abs(part.beta[k]);
     }
-    count(1, taken.gain, taken.moved());
+    return 1e-7 * 0.5 * sum * sum * diagonal / dual_.size();
   }
 
-  void step_block(double violation) {
-    const BlockResult result =
-        block_->step(dual_, matrix_, violation, tolerance_, last_ - status_.iterations);
-    if (result.given_up) return;
-    count(result.iterations, result.gain, result.moved);
-  }
-
-  void count(std::int64_t iterations, double gain, bool moved) {
-    status_.objective -= gain;
-    status_.iterations += iterations;
-    until_shrink_ -= iterations;
-    if (!moved) {
+  void count(const Step& step) {
+    if (step.given_up) return;
+    state_.objective -= step.gain;
+    state_.iterations += step.iterations;
+    until_shrink_ -= step.iterations;
+    if (!step.moved) {
       no_progress();
-    } else if (!(gain < infinity)) {
-      status_.outcome = Outcome::unbounded;
+    } else if (!(step.gain < infinity)) {
+      state_.outcome = Outcome::unbounded;
     }
   }
 
-  // Rounding leaves the active variables where they are. If some were shrunk, which may violate the
-  // optimality conditions by any amount, the rest of the work is done with all of them.
+  // Rounding leaves the active variables where they are. Shrunk variables may still violate the
+  // optimality conditions by any amount; if there are any, the solver continues with all variables.
   void no_progress() {
     if (dual_.active == dual_.size()) {
-      status_.outcome = Outcome::no_progress;
+      state_.outcome = Outcome::no_progress;
       return;
     }
     shrinking_->unshrink(dual_, matrix_);
     all_to_the_end_ = true;
-    closer_ = lower_ = status_.iterations;
-  }
-
-  // The last resort against endless rounding: a long window in which neither the smallest violation
-  // nor the objective moved, or a very long one in which the objective did but not the violation.
-  // Variables without a bound can lower the objective for ever, so then the violation alone counts.
-  void watch_progress() {
-    const std::int64_t now = status_.iterations;
-    const std::int64_t window =
-        std::max<std::int64_t>(1'000'000, std::int64_t{1000} * dual_.size());
-    if (status_.violation < 0.99 * best_violation_) {
-      best_violation_ = status_.violation;
-      closer_ = lower_ = now;
-    }
-    if (!(status_.objective >= best_objective_ - 1e-9 * std::abs(best_objective_))) {
-      best_objective_ = status_.objective;
-      lower_ = now;
-    }
-    if (now - lower_ > window || now - closer_ > (bounded_ ? 50 : 1) * window) no_progress();
+    progress_.begin_at(state_.iterations);
   }
 
   Dual dual_;
   Matrix matrix_;
-  std::unique_ptr<Rule<Matrix>> rule_;
-  std::unique_ptr<Block<Real>> block_;
-  std::unique_ptr<Shrinking<Real>> shrinking_;
-  const double tolerance_;
+  std::unique_ptr<WorkingSet<Real>> working_set_;
+  Shrinking<Real>* const shrinking_;  // the working set's; null: all variables stay
+  double tolerance_;                  // of the violation
+  const double gap_tolerance_;
+  double most_rounding_;  // infinity: nothing to look at
+  double gap_share_ = 0;  // the gap, relative to the largest allowed
+  static constexpr int most_lowered = 10;
+  int lowered_ = 0;  // how often the tolerance was
   const std::int64_t period_;
-  std::int64_t until_shrink_, last_ = 0;  // last_: the slice ends at so many iterations
-  std::int64_t closer_ = 0, lower_ = 0;   // when the violation and the objective last improved
-  double best_violation_ = infinity, best_objective_ = infinity;
-  const bool bounded_;
-  bool started_ = false, near_optimum_ = false, all_to_the_end_ = false;
-  Status status_;
+  std::int64_t until_shrink_, last_ = 0;  // last_: the slice ends after this iteration
+  std::int64_t next_look_ = 128;          // at rounding
+  Progress progress_;
+  bool gradient_known_ = false, started_ = false, near_optimum_ = false, all_to_the_end_ = false;
+  SolverState state_;
 };
 
 }  // namespace softmargin

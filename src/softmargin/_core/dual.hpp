@@ -59,7 +59,7 @@ struct Dual {
   std::vector<Part> parts;
   bool separate = false;
   Index active = 0;  // positions [0, active) are worked on, the others are shrunk
-  double slack = 0;  // derivatives closer than this are equal but for rounding
+  double slack = 0;  // derivatives closer than this are equal up to rounding
 
   Index size() const { return static_cast<Index>(p.size()); }
   // Minus the partial derivative: what the optimality conditions compare with b.

@@ -1,8 +1,8 @@
 // exp and tanh as plain arithmetic, so that loops over them vectorise.
 //
 // exp of x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, then exp(r) by its Taylor polynomial and 2^n
-// by setting the exponent. Error below 2 units in the last place (tests sweep it); arguments below
-// `lowest`, whose exponential is not a normal number, give 0. NaN gives NaN.
+// by setting the exponent. The error is below 2 units in the last place (checked by tests).
+// Arguments below `lowest`, whose exponential is not a normal number, give 0. NaN gives NaN.
 #pragma once
 
 #include <bit>
@@ -57,8 +57,8 @@ inline double exp_nonpositive(double x) {
   return x < lowest ? 0.0 : value;
 }
 
-// tanh x = (1 - e) / (1 + e) with e = exp(-2 |x|); for small x, where that cancels, by its
-// continued fraction.
+// tanh |x| = (1 - e) / (1 + e) with e = exp(-2 |x|); for small x, where digits would cancel, the
+// continued fraction of tanh.
 template <class Real>
 Real fast_tanh(Real x) {
   const Real magnitude = std::abs(x), square = x * x;

@@ -1,14 +1,18 @@
 // Dense and CSR examples behind one interface: "multiply this batch of rows with those examples".
 //
-// A batch is loaded once and then multiplied with any number of examples, by several threads if
-// need be. Values are converted to the working precision one tile at a time, so the data are never
-// copied as a whole. Dense examples may be centred: translation-invariant kernels do not see it,
-// and their squared distances |a|^2 + |b|^2 - 2 a'b then lose fewer digits.
+// A batch is loaded once and then multiplied with any number of examples, perhaps by several
+// threads. Values are converted to the working precision one tile at a time, so the data are never
+// copied as a whole. Dense examples may be centred: this does not change translation-invariant
+// kernels, and their squared distances |a|^2 + |b|^2 - 2 a'b then lose fewer digits.
+//
+// If that is not enough, a "product" is minus half the sum of squared differences, and all norms
+// are zero: the same formula then gives the squared distance to full precision.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "products.hpp"
@@ -18,10 +22,11 @@ namespace softmargin {
 template <class Real>
 struct Batch {
   Index size = 0;
-  bool in_order = false;       // add up the products of a single row in the order of larger batches
+  bool in_order = false;       // sum the products of a single row in the same order as of many
   std::vector<Real> values;    // dense: packed left panels; CSR: present features x size
-  std::vector<Index> slot;     // CSR: feature -> its row of `values`, -1 where the batch has zeros
+  std::vector<Index> slot;     // CSR: feature -> its row of `values`; -1 if zero in the whole batch
   std::vector<Index> present;  // CSR: the features that have a slot
+  std::vector<std::size_t> starts;  // CSR differences: where rows begin in `values` and `present`
 };
 
 template <class Real>
@@ -38,9 +43,10 @@ class Examples {
 
   const Index count, features;
   std::vector<double> squared_norms;
+  Index terms = 0;  // the most numbers that are added one to the other for a product
 };
 
-template <class Value, class Real>
+template <class Value, class Real, class Terms = Products>
 class DenseExamples final : public Examples<Real> {
  public:
   DenseExamples(const Value* data, Index count, Index features, std::ptrdiff_t row_stride,
@@ -48,8 +54,10 @@ class DenseExamples final : public Examples<Real> {
       : Examples<Real>(count, features), data_(data), row_stride_(row_stride) {
     if (centre) centre_.assign(centre, centre + features);
     centre_.resize(features, 0.0);
-    this->squared_norms.resize(count);
-    for (Index row = 0; row < count; ++row) this->squared_norms[row] = squared_norm(row);
+    this->terms = std::min(features, depth);
+    this->squared_norms.resize(count, 0.0);
+    if constexpr (std::is_same_v<Terms, Products>)
+      for (Index row = 0; row < count; ++row) this->squared_norms[row] = squared_norm(row);
   }
 
   void load(const Index* rows, Index size, Batch<Real>& batch) const override {
@@ -78,8 +86,8 @@ class DenseExamples final : public Examples<Real> {
     for (Index start = 0; start < size; start += tile) {
       const Index count = std::min(tile, size - start);
       pack<Panel<Real>::right>(columns + start, count, scratch.data());
-      multiply_packed(batch.size, count, this->features, batch.values.data(), scratch.data(),
-                      out + start, stride);
+      multiply_packed<Terms>(batch.size, count, this->features, batch.values.data(), scratch.data(),
+                             out + start, stride);
     }
   }
 
@@ -105,7 +113,7 @@ class DenseExamples final : public Examples<Real> {
     return sum;
   }
 
-  // Converts, centres and packs rows in panels of `width`; what is left of the last is zero.
+  // Converts, centres and packs rows in panels of `width`; the last is filled up with zeros.
   template <int width>
   void pack(const Index* rows, Index size, Real* out) const {
     constexpr Index strip = 64;
@@ -138,14 +146,14 @@ class DenseExamples final : public Examples<Real> {
     Index f = 0;
     for (; f + lanes <= features; f += lanes)
       for (int l = 0; l < lanes; ++l)
-        sums[l] = multiply_add(static_cast<Real>(x[f + l] - centre_[f + l]), b[f + l], sums[l]);
+        sums[l] = Terms::add(static_cast<Real>(x[f + l] - centre_[f + l]), b[f + l], sums[l]);
     Real sum = 0;
-    for (; f < features; ++f) sum = multiply_add(static_cast<Real>(x[f] - centre_[f]), b[f], sum);
+    for (; f < features; ++f) sum = Terms::add(static_cast<Real>(x[f] - centre_[f]), b[f], sum);
     for (int l = 0; l < lanes; ++l) sum += sums[l];
     return sum;
   }
 
-  // Several examples side by side, because one after the other would wait for every addition.
+  // Eight examples at a time: a single sum would have to wait for each addition to finish.
   void products_in_order(const Index* columns, Index size, const Real* b, Real* out) const {
     constexpr Index side = 8;
     for (Index c = 0; c < size; c += side) {
@@ -156,7 +164,7 @@ class DenseExamples final : public Examples<Real> {
         Real sums[side] = {};
         for (Index f = first; f < std::min(first + depth, this->features); ++f)
           for (Index s = 0; s < side; ++s)
-            sums[s] = multiply_add(static_cast<Real>(x[s][f] - centre_[f]), b[f], sums[s]);
+            sums[s] = Terms::add(static_cast<Real>(x[s][f] - centre_[f]), b[f], sums[s]);
         for (Index s = 0; s < side; ++s) totals[s] += sums[s];
       }
       std::copy_n(totals, std::min(side, size - c), out + c);
@@ -174,7 +182,7 @@ std::vector<double> means(const Value* data, Index count, Index features,
                           std::ptrdiff_t row_stride) {
   std::vector<double> sums(features, 0.0);
   Index row = 0;
-  for (; row + 4 <= count; row += 4) {  // fewer passes over the sums
+  for (; row + 4 <= count; row += 4) {  // four rows at a time: fewer passes over the sums
     const Value* a = data + row * row_stride;
     const Value *b = a + row_stride, *c = b + row_stride, *d = c + row_stride;
     for (Index f = 0; f < features; ++f)
@@ -194,7 +202,10 @@ class SparseExamples final : public Examples<Real> {
                  Index features)
       : Examples<Real>(count, features), values_(values), indices_(indices), starts_(starts) {
     this->squared_norms.resize(count);
-    for (Index row = 0; row < count; ++row) this->squared_norms[row] = squared_norm(row);
+    for (Index row = 0; row < count; ++row) {
+      this->squared_norms[row] = squared_norm(row);
+      this->terms = std::max(this->terms, static_cast<Index>(starts[row + 1] - starts[row]));
+    }
   }
 
   void load(const Index* rows, Index size, Batch<Real>& batch) const override {
@@ -252,6 +263,60 @@ class SparseExamples final : public Examples<Real> {
       const Real* b = &batch.values[static_cast<std::size_t>(slot) * width];
       for (Index r = 0; r < width; ++r) sums[r] += v * b[r];
     }
+  }
+
+  const Value* values_;
+  const Offset *indices_, *starts_;
+};
+
+// The same for CSR rows with sorted indices, but with minus half the sum of squared differences as
+// the product: much slower, but it keeps full precision where large numbers would cancel.
+template <class Value, class Offset>
+class SparseDifferences final : public Examples<double> {
+ public:
+  SparseDifferences(const Value* values, const Offset* indices, const Offset* starts, Index count,
+                    Index features)
+      : Examples<double>(count, features), values_(values), indices_(indices), starts_(starts) {
+    squared_norms.assign(count, 0.0);
+  }
+
+  void load(const Index* rows, Index size, Batch<double>& batch) const override {
+    batch.size = size;
+    batch.values.clear();
+    batch.present.clear();
+    batch.starts.assign(1, 0);
+    for (Index r = 0; r < size; ++r) {
+      const Offset begin = starts_[rows[r]], end = starts_[rows[r] + 1];
+      batch.values.insert(batch.values.end(), values_ + begin, values_ + end);
+      batch.present.insert(batch.present.end(), indices_ + begin, indices_ + end);
+      batch.starts.push_back(batch.values.size());
+    }
+  }
+
+  void multiply(const Batch<double>& batch, const Index* columns, Index size, double* out,
+                std::ptrdiff_t stride, std::vector<double>&) const override {
+    for (Index r = 0; r < batch.size; ++r)
+      for (Index c = 0; c < size; ++c) out[r * stride + c] = product(batch, r, columns[c]);
+  }
+
+ private:
+  double product(const Batch<double>& batch, Index r, Index row) const {
+    std::size_t a = batch.starts[r];
+    const std::size_t a_end = batch.starts[r + 1];
+    Offset b = starts_[row];
+    const Offset b_end = starts_[row + 1];
+    double sum = 0;
+    while (a < a_end && b < b_end) {
+      const Index of_a = batch.present[a], of_b = static_cast<Index>(indices_[b]);
+      const double first = of_a <= of_b ? batch.values[a] : 0;
+      const double second = of_b <= of_a ? double{values_[b]} : 0;
+      sum = Differences::add(first, second, sum);
+      a += of_a <= of_b;
+      b += of_b <= of_a;
+    }
+    for (; a < a_end; ++a) sum = Differences::add(batch.values[a], 0.0, sum);
+    for (; b < b_end; ++b) sum = Differences::add(0.0, double{values_[b]}, sum);
+    return sum;
   }
 
   const Value* values_;

@@ -1,6 +1,6 @@
-// A way out of long computations. The loops over kernel rows ask now and then; the answer comes
-// from outside and only on the calling thread, and an exception thrown there ends the others too.
-// What was being computed is then incomplete: its owner must be given up.
+// Interrupts long computations. The loops over kernel rows call ask() now and then. On the calling
+// thread it calls a function of the caller, at most every 50 ms; if that throws, the other threads
+// stop too. The result is then incomplete, and the object that computed it must be discarded.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ class Interruption {
 
   explicit Interruption(std::function<void()> check) : check_(std::move(check)) {}
 
-  // From any thread: asks for an early end with what has been reached, as opposed to an exception.
+  // From any thread: requests an early end that, unlike an exception, keeps the current point.
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "elementary.hpp"
 #include "examples.hpp"
@@ -39,38 +41,80 @@ struct Kernel {
       case KernelFunction::sigmoid:
         for (Index k = 0; k < size; ++k) {
           const Real argument = g * values[k] + c;
-          values[k] = fast_tanh(argument) + 0 * argument;  // an overflow must not pass for +-1
+          values[k] = fast_tanh(argument) + 0 * argument;  // NaN, not +-1, if it overflowed
         }
         return;
       case KernelFunction::rbf:
+        // A distance below its own rounding error is set to zero. So the distance of a row to
+        // itself is zero, and the errors of its largest kernel values differ in sign.
+        constexpr Real noise = 2 * std::numeric_limits<Real>::epsilon();
         for (Index k = 0; k < size; ++k) {
-          const Real distance = (norm + column_norms[k]) - 2 * values[k];
-          values[k] = exp_nonpositive(-g * (distance < 0 ? Real(0) : distance));
+          const Real norms = norm + column_norms[k], distance = norms - 2 * values[k];
+          values[k] = exp_nonpositive(-g * (distance < noise * norms ? Real(0) : distance));
         }
     }
   }
 
-  // How far a value may be off when products and norms up to `norm` are rounded to relative `unit`.
-  double rounding(double norm, double unit) const {
-    const double argument = std::abs(gamma) * norm + std::abs(coef0);
+  // An estimate of the rounding error of K(x, v) computed in Real, given |x|^2 and |v|^2; infinite
+  // if an intermediate number may overflow Real.
+  //
+  // rbf: the squared distance has an error of unit (|x|^2 + |v|^2), and K(x, v) has gamma K(x, v)
+  // times that error. If |x| is far from |v|, K is so small that |x| does not matter.
+  template <class Real>
+  double rounding(double x_norm, double v_norm) const {
+    using Limits = std::numeric_limits<Real>;
+    constexpr double unit = Limits::epsilon() / 2, largest = Limits::max() / 4;
+    const double product = std::sqrt(x_norm) * std::sqrt(v_norm);
+    const double argument = std::abs(gamma) * product + std::abs(coef0);
+    const double value =
+        function == KernelFunction::polynomial ? power(std::max(argument, 1.0), degree) : argument;
+    // Rounding errors are relative, except below the smallest normal number: there, absolute.
+    constexpr double least = Limits::min();
+    if (!(std::max({x_norm, v_norm, value, std::abs(gamma)}) < largest))
+      return std::numeric_limits<double>::infinity();
     switch (function) {
       case KernelFunction::linear:
-        return unit * norm;
+        return unit * product + least;
       case KernelFunction::polynomial:
-        return unit * std::max(degree, 1) * power(std::max(argument, 1.0), degree);
+        return unit * std::max(degree, 1) * value + least * std::max(1.0, std::abs(gamma));
       case KernelFunction::sigmoid:
-        return unit * (1 + argument);
+        return unit * (1 + argument) + least * std::abs(gamma);
       case KernelFunction::rbf:
-        return unit * (1 + 2 * gamma * norm);
+        return unit * (1 + 2 * gamma * v_norm) + least * gamma;
     }
     return unit;
   }
+
+  // Whether the estimated rounding error of K(x, v) depends on x.
+  bool rounding_depends_on_x() const { return function != KernelFunction::rbf; }
 
   double diagonal(double squared_norm) const {
     double value = squared_norm;
     apply(&value, 1, squared_norm, &squared_norm);
     return value;
   }
+};
+
+// An estimate of the rounding error in a sum of kernel values, from those of its terms.
+//
+// The errors of many are random, so their sum stays within four standard deviations. But a single
+// one may be most of the sum (a row and itself), and adding up the `terms` numbers of its product
+// is a random walk: each addition is off by up to one unit, 0.6 units on average.
+class RoundingOfSum {
+ public:
+  void add(double error) {
+    squares_ += error * error;
+    largest_ = std::max(largest_, std::abs(error));
+  }
+
+  double estimate(Index terms) const {
+    constexpr double deviations = 4;
+    const double walk = 1 + 0.6 * std::sqrt(static_cast<double>(terms));
+    return deviations * std::max(std::sqrt(squares_), walk * largest_);
+  }
+
+ private:
+  double squares_ = 0, largest_ = 0;
 };
 
 }  // namespace softmargin

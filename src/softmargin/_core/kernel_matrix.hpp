@@ -1,5 +1,5 @@
-// The kernel matrix of one problem, as the solver sees it: rows by position, computed when asked
-// for and cached. The solver never sees a kernel, an example or a label.
+// The kernel matrix of one problem, as the solver sees it: rows by position, computed on request
+// and cached. The solver never sees a kernel, an example or a label.
 #pragma once
 
 #include <cmath>
@@ -35,6 +35,7 @@ class KernelMatrix {
         ids_(std::move(rows_of_source)),
         columns_(ids_),
         cache_(size(), budget_bytes),
+        stored_(is_identity(ids_) ? source.stored() : nullptr),
         threads_(threads),
         workspaces_(threads),
         interruption_(std::make_unique<Interruption>(std::move(check_interruption))) {
@@ -49,13 +50,17 @@ class KernelMatrix {
   }
 
   Index size() const { return static_cast<Index>(ids_.size()); }
+  // All rows one after another, where the source has them in memory in the present order; else
+  // null.
+  const Real* stored() const { return stored_; }
   const Order& order() const { return *order_; }
   const double* diagonal() const { return diagonal_.data(); }
-  int threads() const { return threads_; }
   void keep_last(std::size_t rows) { cache_.keep_last(rows); }
+  void leave_headroom() { cache_.leave_headroom(); }
 
   // K(position, [0, length)).
   const Real* row(Index position, Index length) {
+    if (stored_) return stored_row(position);
     Index filled;
     Real* values = cache_.reserve(order_->example_at[position], length, order_, filled);
     if (filled == length) {
@@ -70,13 +75,14 @@ class KernelMatrix {
     return values;
   }
 
-  // The row if it is in the cache, else null. Does not count as a use.
+  // The row if it is in the cache, else null. Does not count as a use of the row.
   const Real* held(Index position, Index length) {
+    if (stored_) return stored_row(position);
     return cache_.peek(order_->example_at[position], length, order_);
   }
 
-  // out[r * columns + c] = K(rows[r], columns[c]), by position and past the cache.
-  void block(const std::vector<Index>& rows, const std::vector<Index>& columns, Real* out) {
+  // out[r * columns + c] = K(rows[r], columns[c]), by position. Does not use the cache.
+  void submatrix(const std::vector<Index>& rows, const std::vector<Index>& columns, Real* out) {
     std::vector<Index> row_ids, column_ids;
     for (Index position : rows) row_ids.push_back(columns_[position]);
     for (Index position : columns) column_ids.push_back(columns_[position]);
@@ -97,12 +103,32 @@ class KernelMatrix {
   }
 
   // target[k] += sum_r coefficients[r] K(positions[r], k) for k in [begin, end), in batches. Rows
-  // marked in `keep` go to the cache (then begin must be 0), others are forgotten.
+  // marked in `keep` go to the cache (then begin must be 0); other rows are not stored.
   void accumulate(const std::vector<Index>& positions, const std::vector<double>& coefficients,
                   Index begin, Index end, double* target, const std::vector<char>& keep = {}) {
+    visit_rows(
+        positions, begin, end, keep,
+        [&](const Real* const* rows, const Index* which, Index count, Index start, Index size) {
+          std::vector<double> scales(count);
+          for (Index r = 0; r < count; ++r) scales[r] = coefficients[which[r]];
+          add(rows, scales.data(), count, size, target + start);
+        });
+  }
+
+  // Calls visit(rows, which, count, start, size) on tiles of [begin, end) that do not overlap, on
+  // several threads: rows[r] points to K(positions[which[r]], [start, start + size)). A tile is
+  // visited several times if there are many rows; each row is visited once on every column.
+  template <class Visit>
+  void visit_rows(const std::vector<Index>& positions, Index begin, Index end,
+                  const std::vector<char>& keep, Visit visit) {
     std::vector<const Real*> held_rows;
-    std::vector<double> held_coefficients;
-    std::vector<Index> missing, examples;
+    std::vector<Index> held, missing, examples;
+    if (stored_) {
+      for (Index position : positions) held_rows.push_back(stored_row(position));
+      held.resize(positions.size());
+      std::iota(held.begin(), held.end(), Index(0));
+      return visit_held(held_rows, held, begin, end, visit);
+    }
     for (Index position : positions) examples.push_back(order_->example_at[position]);
     cache_.bring_all_into(order_, examples, threads_to_add(positions.size(), end));
     for (std::size_t r = 0; r < positions.size(); ++r) {
@@ -113,23 +139,21 @@ class KernelMatrix {
         row = cache_.reserve(example, end, order_, filled);
         ++hits;
       }
-      if (row) {
-        held_rows.push_back(row), held_coefficients.push_back(coefficients[r]);
-      } else {
-        missing.push_back(static_cast<Index>(r));
-      }
+      if (row) held_rows.push_back(row);
+      (row ? held : missing).push_back(static_cast<Index>(r));
     }
-    add_rows(held_rows, held_coefficients, begin, end, target);
+    visit_held(held_rows, held, begin, end, visit);
     for (std::size_t first = 0; first < missing.size(); first += batch_rows) {
       const std::size_t last = std::min(first + batch_rows, missing.size());
-      accumulate_missing(positions, coefficients, {missing.begin() + first, missing.begin() + last},
-                         begin, end, target, keep);
+      visit_missing(positions, {missing.begin() + first, missing.begin() + last}, begin, end, keep,
+                    visit);
     }
     rows_computed += static_cast<std::int64_t>(missing.size());
   }
 
   // The variable at old_position[k] moves to position k.
   void reorder(const std::vector<Index>& old_position) {
+    stored_ = nullptr;
     auto order = std::make_shared<Order>();
     order->example_at.resize(size());
     order->position_of.resize(size());
@@ -145,6 +169,11 @@ class KernelMatrix {
     order_ = std::move(order);
   }
 
+  // An estimate of the rounding error in sum_e beta[e] K(e, .), by example.
+  double rounding(const std::vector<double>& beta) const {
+    return source_.rounding(ids_.data(), beta.data(), size());
+  }
+
   Interruption& interruption() { return *interruption_; }
 
   std::int64_t rows_computed = 0, evaluations = 0, hits = 0;
@@ -152,7 +181,17 @@ class KernelMatrix {
  private:
   static constexpr std::size_t batch_rows = 256;
 
-  // Several where so many kernel values are worth starting them.
+  static bool is_identity(const std::vector<Index>& ids) {
+    for (std::size_t k = 0; k < ids.size(); ++k)
+      if (ids[k] != static_cast<Index>(k)) return false;
+    return true;
+  }
+
+  const Real* stored_row(Index position) const {
+    return stored_ + static_cast<std::size_t>(position) * ids_.size();
+  }
+
+  // Several threads only if computing this many kernel values takes longer than starting them.
   int threads_for(double values) const {
     return values * (source_.cost() + 8) > 4e6 ? threads_ : 1;
   }
@@ -183,20 +222,24 @@ class KernelMatrix {
       check_finite(rows[r], &columns_[start], size, out + r * stride);
   }
 
-  void accumulate_missing(const std::vector<Index>& positions,
-                          const std::vector<double>& coefficients, const std::vector<Index>& batch,
-                          Index begin, Index end, double* target, const std::vector<char>& keep) {
+  template <class Visit>
+  void visit_missing(const std::vector<Index>& positions, const std::vector<Index>& batch,
+                     Index begin, Index end, const std::vector<char>& keep, Visit visit) {
     const Index count = static_cast<Index>(batch.size());
     std::vector<Index> rows;
-    std::vector<double> scales;
     std::vector<Real*> kept(count, nullptr);
+    std::size_t room = cache_.kept();  // more rows could evict one another before they are filled
     for (Index b = 0; b < count; ++b) {
       const Index position = positions[batch[b]];
       rows.push_back(columns_[position]);
-      scales.push_back(coefficients[batch[b]]);
       Index filled;
-      if (!keep.empty() && keep[batch[b]])
+      if (keep.empty() || !keep[batch[b]] || room == 0) continue;
+      try {
         kept[b] = cache_.reserve(order_->example_at[position], end, order_, filled);
+        --room;
+      } catch (const std::bad_alloc&) {
+        room = 0;  // continue without keeping rows, which needs no more memory
+      }
     }
     source_.load(rows.data(), count);
     std::vector<std::vector<Real>> tiles(threads_);
@@ -209,23 +252,23 @@ class KernelMatrix {
         tile_rows[b] = &values[static_cast<std::size_t>(b) * size];
         if (kept[b]) std::copy_n(tile_rows[b], size, kept[b] + start);
       }
-      add(tile_rows.data(), scales.data(), count, size, target + start);
+      visit(tile_rows.data(), batch.data(), count, start, size);
     });
   }
 
-  void add_rows(const std::vector<const Real*>& rows, const std::vector<double>& scales,
-                Index begin, Index end, double* target) const {
+  template <class Visit>
+  void visit_held(const std::vector<const Real*>& rows, const std::vector<Index>& which,
+                  Index begin, Index end, Visit visit) const {
     if (rows.empty()) return;
     parallel_ranges(end - begin, 1024, threads_to_add(rows.size(), end - begin),
                     [&](std::int64_t from, std::int64_t to, int worker) {
                       std::vector<const Real*> shifted(rows.size());
-                      for (std::int64_t start = from; start < to; start += 1024) {
+                      for (std::int64_t tile = from; tile < to; tile += 1024) {
                         interruption_->ask(worker);
-                        for (std::size_t r = 0; r < rows.size(); ++r)
-                          shifted[r] = rows[r] + begin + start;
-                        add(shifted.data(), scales.data(), static_cast<Index>(rows.size()),
-                            static_cast<Index>(std::min<std::int64_t>(1024, to - start)),
-                            target + begin + start);
+                        const Index start = begin + static_cast<Index>(tile);
+                        for (std::size_t r = 0; r < rows.size(); ++r) shifted[r] = rows[r] + start;
+                        visit(shifted.data(), which.data(), static_cast<Index>(rows.size()), start,
+                              static_cast<Index>(std::min<std::int64_t>(1024, to - tile)));
                       }
                     });
   }
@@ -245,7 +288,7 @@ class KernelMatrix {
   }
 
   static void check_finite(Index row, const Index* columns, Index size, const Real* values) {
-    Real poison[16] = {};  // stays 0 unless a value is infinite or not a number
+    Real poison[16] = {};  // stays 0 unless a value is infinite or NaN
     Index k = 0;
     for (; k + 16 <= size; k += 16)
       for (int l = 0; l < 16; ++l) poison[l] += values[k + l] * 0;
@@ -262,6 +305,7 @@ class KernelMatrix {
   std::shared_ptr<const Order> order_;
   std::vector<double> diagonal_;  // by position
   RowCache<Real> cache_;
+  const Real* stored_;
   const int threads_;
   std::vector<Workspace<Real>> workspaces_;
   std::unique_ptr<Interruption> interruption_;

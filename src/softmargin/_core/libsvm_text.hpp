@@ -1,16 +1,16 @@
-// LIBSVM's text format, read by many threads and written.
+// LIBSVM's text format: reading, with several threads, and writing.
 //
 //   line   = [ number{leading} [ "qid:" digits ] ( index ":" number )* ] [ "#" comment ] end
 //   end    = "\n" | "\r\n" | end of the text
 //
-// Indices rise within a line and start at `first_index`. A line without tokens is no row. A data
-// file has one leading number (the label); the support vectors of a model file have one for each
-// of its other classes (the coefficients).
+// Indices increase within a line and start at `first_index`. A line without tokens is not a row. A
+// data file has one leading number (the label); a support vector in a model file has one
+// coefficient for each class except its own.
 //
 // A block of whole lines is read in two passes: `plan` counts rows and entries, so that the caller
-// can make arrays of the right size, and `fill` parses into them. Both cut the block into pieces
-// at line ends and hand them to threads; the counts say where in the arrays a piece belongs. Of
-// several broken lines the first in the file is reported.
+// can allocate arrays of the right size, and `fill` parses into them. Both split the block at line
+// ends into pieces for the threads; the counts give each piece its place in the arrays. If several
+// lines are broken, the first one in the block is reported.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ void for_each_line(std::string_view text, Use use) {
   }
 }
 
-// The end of "qid:digits" at p, or p where there is none.
+// The end of "qid:digits" at p, or p if there is none.
 inline const char* skip_query(const char* p, const char* end) {
   if (end - p < 5 || std::memcmp(p, "qid:", 4) != 0) return p;
   const char* q = p + 4;
@@ -97,24 +97,25 @@ inline Counts count(std::string_view text, const Grammar& grammar) {
   return counts;
 }
 
-// Where a row's numbers go.
+// The arrays to fill.
 template <class Value, class Offset>
 struct Arrays {
   double* leading = nullptr;  // rows x grammar.leading
   Value* values = nullptr;
   Offset* indices = nullptr;   // from 0
-  Offset* row_ends = nullptr;  // counted from entry_base
+  Offset* row_ends = nullptr;  // entry_base is added to them
   std::int64_t entry_base = 0;
 };
 
-// Parses one line at a time; the member functions return false at a problem and note it.
+// Parses one line at a time; parse() returns false for a broken line, which problem() describes.
 template <class Value, class Offset>
 class LineParser {
  public:
   std::int64_t row, entry;
-  std::int64_t width = 0;  // one more than the largest index, from 0
+  std::int64_t width = 0;  // the number of columns: the largest index, counted from 0, plus 1
 
-  // From (row, entry) of the arrays to below the limits; lines are part of `block`.
+  // Fills rows and entries of the arrays from `from` up to, not including, `limit`. The lines are
+  // part of `block`.
   LineParser(const Grammar& grammar, std::string_view block, Arrays<Value, Offset> out,
              const Counts& from, const Counts& limit)
       : row(from.rows),
@@ -151,7 +152,8 @@ class LineParser {
   }
 
  private:
-  // index:value up to the end of the line. Here the time goes: all is in local variables.
+  // Reads index:value up to the end of the line. Most of the time is spent here, so the loop uses
+  // local variables.
   const char* pairs(const char* p) {
     const std::int64_t first_index = grammar_.first_index;
     std::int64_t previous = first_index - 1, e = entry;
@@ -196,8 +198,8 @@ class LineParser {
 
   bool ends_token(const char* p) const { return p && (p == end_ || is_blank(*p)); }
 
-  // A finite number that ends with its token. No number goes on beyond the end of its line, so it
-  // may be looked for up to the end of the block.
+  // A finite number that ends with its token. No number continues beyond the end of its line, so
+  // it is safe to read up to the end of the block.
   const char* number(const char* p, double& value, const char* expected) {
     const char* next = read_double(p, block_end_, value);
     if (!ends_token(next)) return fail(p, expected);
@@ -222,8 +224,8 @@ class LineParser {
 
 struct Plan {
   Grammar grammar;
-  std::vector<std::size_t> starts;  // of the pieces, and the end of the block
-  std::vector<Counts> before;       // what comes before each piece, and in all
+  std::vector<std::size_t> starts;  // where the pieces begin, and the end of the block
+  std::vector<Counts> before;       // counts before each piece, and the total
   int threads = 1;
 
   const Counts& total() const { return before.back(); }
@@ -256,10 +258,10 @@ inline Plan plan(std::string_view block, const Grammar& grammar, int threads) {
 
 struct Filled {
   std::optional<Problem> problem;
-  std::int64_t width = 0;  // where Offset is too narrow for it, fill again with a wider one
+  std::int64_t width = 0;  // columns; if Offset cannot hold it, fill again with a wider type
 };
 
-// Parses a piece of the block that `plan` was made of; lines are numbered from `first_line`.
+// Parses piece k of the planned block, whose first line has the number `first_line`.
 template <class Value, class Offset>
 Filled fill_piece(std::string_view block, const Plan& plan, std::int64_t k,
                   Arrays<Value, Offset> out, std::int64_t first_line) {
@@ -278,7 +280,7 @@ Filled fill_piece(std::string_view block, const Plan& plan, std::int64_t k,
   return filled;
 }
 
-// Parses all of the block.
+// Parses the whole block.
 template <class Value, class Offset>
 Filled fill(std::string_view block, const Plan& plan, Arrays<Value, Offset> out,
             std::int64_t first_line) {

@@ -1,5 +1,5 @@
-// Decimal numbers as text: read to the nearest double as strtod does, written with the fewest
-// digits that read back the same. Never depends on the locale.
+// Decimal numbers as text: read to the nearest double, as by strtod, and written with the fewest
+// digits that read back as the same number. Nothing depends on the locale.
 #pragma once
 
 #include <bit>
@@ -24,9 +24,9 @@ namespace softmargin::text {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Appends the digits at p to `number` (modulo 2^64) and returns where they end. Eight bytes at a
-// time: how many of them are digits and what they are worth takes no branch, and so no wrong guess
-// at how long a number is.
+// Appends the digits at p to `number` (modulo 2^64) and returns where they end. It reads eight
+// bytes at a time without a branch on how many are digits, because the processor would often
+// mispredict the length of a number.
 inline const char* read_digits(const char* p, const char* last, std::uint64_t& number) {
   static constexpr std::uint64_t powers[] = {1,      10,      100,      1000,     10000,
                                              100000, 1000000, 10000000, 100000000};
@@ -34,13 +34,14 @@ inline const char* read_digits(const char* p, const char* last, std::uint64_t& n
     while (last - p >= 8) {
       std::uint64_t bytes;
       std::memcpy(&bytes, p, 8);
-      // A byte is '0' to '9' if its upper half is 3, also after 6 is added to the lower half.
+      // A byte is '0' to '9' if its upper half is 3, both before and after adding 6.
       constexpr std::uint64_t upper = 0xF0F0F0F0F0F0F0F0, threes = 0x3030303030303030;
       const std::uint64_t others =
           ((bytes & upper) ^ threes) | (((bytes + 0x0606060606060606) & upper) ^ threes);
-      const int count = std::countr_zero(others) / 8;  // 8 where there are none
+      const int count = std::countr_zero(others) / 8;  // 8 if all bytes are digits
       if (count == 0) return p;
-      // The digits to the end of the word, zeros before them; then pairs, fours and all eight.
+      // Shifts the digits to the end of the word, with zeros before them; then combines pairs,
+      // fours and all eight.
       bytes = (bytes & 0x0F0F0F0F0F0F0F0F) << (64 - 8 * count);
       bytes = (bytes * 10 + (bytes >> 8)) & 0x00FF00FF00FF00FF;
       bytes = (bytes * 100 + (bytes >> 16)) & 0x0000FFFF0000FFFF;
@@ -54,35 +55,36 @@ inline const char* read_digits(const char* p, const char* last, std::uint64_t& n
   return p;
 }
 
-// A token that the short way below does not settle: many digits, a large exponent, inf, nan.
-// Returns the end of what was read, or nullptr where there is no number.
+// Reads a number that the fast path below does not handle: many digits, an exponent, inf, nan.
+// Returns the end of what was read, or nullptr if there is no number.
 inline const char* read_rare_double(const char* first, const char* last, double& value) {
 #if SOFTMARGIN_TO_CHARS
   const auto [end, error] = std::from_chars(first, last, value);
   if (error == std::errc::invalid_argument) return nullptr;
   if (error == std::errc::result_out_of_range) {
-    // Too large or too small: the C library knows which (both are rare, so a copy does not matter;
-    // a number out of range is so in every locale).
+    // Too large or too small: strtod tells which. Both are rare, so a copy does not matter; and the
+    // answer is the same in every locale.
     const double limit = std::strtod(std::string(first, end).c_str(), nullptr);
     value = std::abs(limit) > 1 ? std::copysign(HUGE_VAL, limit) : limit;
   }
   return end;
 #else
-  const char* end = first;  // of the token: all that is copied
+  const char* end = first;  // the end of the token: only the token is copied
   while (end != last && !std::strchr(" \t\r\n#", *end)) ++end;
   std::istringstream stream(std::string(first, end));
   stream.imbue(std::locale::classic());
   value = 0;
   if (stream >> std::noskipws >> value) return stream.eof() ? end : first + stream.tellg();
-  if (value == 0) return nullptr;  // no number; a number too large leaves the largest one
+  if (value == 0) return nullptr;  // not a number; if it is too large, value is the largest double
   value = std::copysign(HUGE_VAL, value);
   return end;
 #endif
 }
 
-// Reads [+-]digits[.digits][e[+-]digits] at `first`; returns where it ends, nullptr if there is
-// none. Up to 19 digits that make an integer below 2^53, times or over a power of ten up to 10^22,
-// are two exact numbers and one correctly rounded operation (Clinger 1990); the rest is rare.
+// Reads [+-]digits[.digits][e[+-]digits] at `first`; returns where it ends, or nullptr if there is
+// none. If up to 19 digits form an integer of at most 2^53, then dividing it by a power of ten up
+// to 10^22 is one correctly rounded operation on two exact numbers (Clinger 1990). Other numbers
+// are rare.
 inline const char* read_double(const char* first, const char* last, double& value) {
   static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -96,7 +98,7 @@ inline const char* read_double(const char* first, const char* last, double& valu
   p += negative;
   std::uint64_t digits = 0;
   const char* start = p;
-  // Before the point there is mostly one digit: a good guess is faster than no guess.
+  // There is usually one digit before the point, so these branches are predicted well.
   if (p != last && is_digit(*p)) digits = static_cast<std::uint64_t>(*p++ - '0');
   if (p != last && is_digit(*p)) p = read_digits(p, last, digits);
   std::ptrdiff_t count = p - start, exponent = 0;
@@ -109,7 +111,7 @@ inline const char* read_double(const char* first, const char* last, double& valu
   const bool simple = count > 0 && count <= 19 && digits <= (std::uint64_t{1} << 53) &&
                       exponent >= -22 && !(p != last && (*p == 'e' || *p == 'E'));
   if (!simple) return read_rare_double(first, last, value);
-  // The sign without a branch, which would be guessed wrong every other time.
+  // The sign without a branch, which the processor would mispredict every other time.
   const auto magnitude =
       std::bit_cast<std::uint64_t>(static_cast<double>(digits) / powers[-exponent]);
   value = std::bit_cast<double>(magnitude | static_cast<std::uint64_t>(negative) << 63);

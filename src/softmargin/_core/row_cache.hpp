@@ -1,8 +1,9 @@
-// Rows of K within a byte budget; the least recently used goes first.
+// A cache of rows of K within a byte budget; the least recently used row is evicted first. If
+// memory runs out before the budget is used up, the budget shrinks to what is available.
 //
-// Rows are kept in the order of the variables at the time they were computed. When shrinking
-// reorders the variables, a row is carried over at its next use, not before: most rows of a large
-// cache are never asked for again.
+// The values of a row are in the order that the variables had when it was computed. When shrinking
+// reorders the variables, a row is reordered only at its next use: most rows of a large cache are
+// never used again.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +11,11 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "examples.hpp"
+#include "memory_left.hpp"
 #include "parallel.hpp"
 
 namespace softmargin {
@@ -29,21 +32,26 @@ class RowCache {
   RowCache(Index examples, std::size_t budget_bytes)
       : rows_(examples), budget_(budget_bytes / sizeof(Real)) {}
 
-  // The row of `example` in `order`, with room for `length` values of which the first `filled` are
-  // valid; the caller fills in the rest. The rows used just before it are not evicted.
+  // The row of `example` in `order`, with space for `length` values. The first `filled` values are
+  // valid; the caller computes the rest. The last used rows (see keep_last) are not evicted.
   Real* reserve(Index example, Index length, const std::shared_ptr<const Order>& order,
                 Index& filled) {
     Row& row = rows_[example];
     if (row.values) recency_.erase(row.use);
-    row.use = recency_.insert(recency_.end(), example);
     bring_into(order, row);
     filled = std::min(row.length, length);
-    if (row.capacity < length) grow(row, length);
+    try {
+      if (row.capacity < length) grow(row, length);
+    } catch (const std::bad_alloc&) {
+      if (row.values) row.use = recency_.insert(recency_.end(), example);
+      throw;
+    }
+    row.use = recency_.insert(recency_.end(), example);
     row.length = std::max(row.length, length);
     return row.values.get();
   }
 
-  // The row as it stands if `length` values of it are at hand, else null. Does not count as a use.
+  // The row if at least `length` values of it are cached, else null. Does not count as a use.
   const Real* peek(Index example, Index length, const std::shared_ptr<const Order>& order) {
     Row& row = rows_[example];
     if (row.length < length) return nullptr;
@@ -51,7 +59,7 @@ class RowCache {
     return row.length >= length ? row.values.get() : nullptr;
   }
 
-  // Carries many rows over at once, on several threads: peek() and reserve() then find them done.
+  // Reorders many rows at once, on several threads, so that peek() and reserve() need not.
   void bring_all_into(const std::shared_ptr<const Order>& order, const std::vector<Index>& examples,
                       int threads) {
     std::vector<Row*> stale;
@@ -71,8 +79,27 @@ class RowCache {
                     });
   }
 
-  // Rows used last that are never evicted: as many as are worked on at a time.
-  void keep_last(std::size_t rows) { keep_ = rows; }
+  // Never evicts the last `rows` used rows, or as many of them as fit into the budget, but at least
+  // 6 of them: those of the current pair and of the previous pair of each class.
+  void keep_last(std::size_t rows) {
+    const std::size_t fitting = budget_ / std::max<std::size_t>(rows_.size(), 1);
+    keep_ = std::min(rows, std::max(fitting, least_rows));
+    headroom_ = least_headroom() + keep_ * keep_ * sizeof(Real);
+  }
+  std::size_t kept() const { return keep_; }
+
+  // Shrinks the budget until as much memory is left as others need: the solver for the matrix of a
+  // block, its caller between two slices for some vectors with a value per example. False: even
+  // without the rows that may be evicted, it is not.
+  bool leave_headroom() {
+    while (!is_memory_left(headroom_)) {
+      const std::size_t before = used_;
+      halve_budget(0);
+      if (used_ == before) return false;
+    }
+    unchecked_ = 0;
+    return true;
+  }
 
  private:
   struct Row {
@@ -82,17 +109,46 @@ class RowCache {
     std::list<Index>::iterator use;
   };
 
+  // Meanwhile the row itself must not be in `recency_`, so that it is not evicted.
   void grow(Row& row, Index capacity) {
-    used_ += capacity - row.capacity;
-    evict();
-    std::unique_ptr<Real[]> values(new Real[capacity]);
+    const std::size_t more = capacity - row.capacity;
+    evict(more);
+    unchecked_ += capacity * sizeof(Real);
+    if (unchecked_ > headroom_ / 4 && !leave_headroom() && recency_.size() >= least_rows)
+      throw std::bad_alloc();
+    std::unique_ptr<Real[]> values = allocate(capacity, more);
     std::copy_n(row.values.get(), row.length, values.get());
     row.values = std::move(values);
     row.capacity = capacity;
+    used_ += more;
   }
 
-  void evict() {
-    while (used_ > budget_ && recency_.size() > keep_) {
+  std::unique_ptr<Real[]> allocate(Index capacity, std::size_t more) {
+    for (;;) {
+      try {
+        return std::unique_ptr<Real[]>(new Real[capacity]);
+      } catch (const std::bad_alloc&) {
+        if (recency_.size() + 1 <= keep_) throw;
+        halve_budget(more);
+      }
+    }
+  }
+
+  static constexpr std::size_t least_rows = 6;  // of the current and the previous pairs
+
+  std::size_t least_headroom() const {
+    return (std::size_t{2} << 20) + 64 * sizeof(double) * rows_.size();
+  }
+
+  // Memory has run out: half of what is used goes back to others.
+  void halve_budget(std::size_t more) {
+    budget_ = std::min(budget_, used_) / 2;
+    evict(more);
+  }
+
+  // Evicts rows until this many more values fit into the budget.
+  void evict(std::size_t more) {
+    while (used_ + more > budget_ && recency_.size() + 1 > keep_) {
       Row& oldest = rows_[recency_.front()];
       used_ -= oldest.capacity;
       oldest = Row{};
@@ -100,7 +156,7 @@ class RowCache {
     }
   }
 
-  // Position -> where its value is in rows of another order.
+  // For each position, the position of its value in a row of another order.
   using Sources = std::vector<Index>;
 
   const Sources& sources_of(const std::shared_ptr<const Order>& old_order,
@@ -120,7 +176,8 @@ class RowCache {
     row.order = order;
   }
 
-  // Shrinking keeps the order among the variables that stay, so what a row has of them is a prefix.
+  // Shrinking keeps the order of the variables that stay, so the values that a row has of them are
+  // a prefix of the new row.
   static void carry_over(Row& row, const Sources& sources, std::vector<Real>& scratch) {
     scratch.resize(row.length);
     Index k = 0;
@@ -131,10 +188,12 @@ class RowCache {
 
   std::vector<Row> rows_;
   std::list<Index> recency_;
-  std::map<std::shared_ptr<const Order>, Sources> sources_;  // of all orders that rows are in
+  std::map<std::shared_ptr<const Order>, Sources> sources_;  // by the old order of the rows
   std::shared_ptr<const Order> sources_for_;
   std::vector<Real> scratch_;
-  std::size_t budget_, used_ = 0, keep_ = 4;
+  std::size_t budget_, used_ = 0, keep_ = 4;  // values, values, rows
+  std::size_t headroom_ = least_headroom();
+  std::size_t unchecked_ = 0;  // bytes of new rows since memory was last seen to be left
 };
 
 }  // namespace softmargin

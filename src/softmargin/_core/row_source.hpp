@@ -1,5 +1,5 @@
 // Where rows of the kernel matrix come from: examples and a kernel function, or a given matrix.
-// (Rows asked of a Python function are in module.cpp, next to the interpreter.)
+// (Rows computed by a Python function are in binding/kernel_machines.hpp.)
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace softmargin {
 
 template <class Real>
-struct Workspace {  // one a thread
+struct Workspace {  // one per thread
   std::vector<Real> tile, norms;
 };
 
@@ -21,21 +21,32 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  // Makes `rows` the batch that fill() is asked for, until the next load().
+  // Sets the rows for which fill() computes kernel values, until the next load().
   virtual void load(const Index* rows, Index size) = 0;
 
   // out[r * stride + c] = K(loaded row r, columns[c]). Several threads may call it at once.
   virtual void fill(const Index* columns, Index size, Real* out, std::ptrdiff_t stride,
                     Workspace<Real>& workspace) const = 0;
 
+  // All rows one after another, where they are in memory; else null.
+  virtual const Real* stored() const { return nullptr; }
+
   virtual double diagonal(Index row) const = 0;
 
-  // What one kernel value costs, in multiplications, roughly.
+  // The approximate cost of one kernel value, in multiplications.
   virtual double cost() const = 0;
 
-  // How far a kernel value of these rows is off by rounding, roughly.
-  virtual double rounding(const Index* rows, Index size) const = 0;
+  // An estimate of the rounding error in sum_r coefficients[r] K(x, rows[r]), for x among the rows.
+  virtual double rounding(const Index* rows, const double* coefficients, Index size) const = 0;
 };
+
+// The same error for kernel values that are given, so that only their rounding to Real counts.
+template <class Real>
+double rounding_of_given(double largest_value, const double* coefficients, Index size) {
+  RoundingOfSum rounding;
+  for (Index r = 0; r < size; ++r) rounding.add(coefficients[r]);
+  return std::numeric_limits<Real>::epsilon() / 2 * largest_value * rounding.estimate(0);
+}
 
 template <class Real>
 class ExampleRows final : public RowSource<Real> {
@@ -65,12 +76,16 @@ class ExampleRows final : public RowSource<Real> {
 
   double cost() const override { return examples_.features; }
 
-  double rounding(const Index* rows, Index size) const override {
-    double sum = 0;
-    for (Index r = 0; r < size; ++r) sum += examples_.squared_norms[rows[r]];
-    using Limits = std::numeric_limits<Real>;
-    // What is lost of a small number is relative to it, and below the smallest normal one not.
-    return kernel_.rounding(sum / size, Limits::epsilon() / 2) + Limits::min();
+  double rounding(const Index* rows, const double* coefficients, Index size) const override {
+    double mean = 0;
+    RoundingOfSum rounding;
+    for (Index r = 0; r < size; ++r) mean += examples_.squared_norms[rows[r]] / size;
+    for (Index r = 0; r < size; ++r) {
+      if (coefficients[r] == 0) continue;
+      const double norm = examples_.squared_norms[rows[r]];
+      rounding.add(coefficients[r] * kernel_.template rounding<Real>(mean, norm));
+    }
+    return rounding.estimate(examples_.terms);
   }
 
  private:
@@ -78,6 +93,42 @@ class ExampleRows final : public RowSource<Real> {
   const Kernel kernel_;
   std::vector<Index> rows_;
   Batch<Real> batch_;
+};
+
+// A square matrix in memory, row after row.
+template <class Real>
+class StoredRows final : public RowSource<Real> {
+ public:
+  StoredRows(const Real* matrix, Index size) : matrix_(matrix), size_(size) {}
+
+  void load(const Index* rows, Index size) override { rows_.assign(rows, rows + size); }
+
+  void fill(const Index* columns, Index size, Real* out, std::ptrdiff_t stride,
+            Workspace<Real>&) const override {
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const Real* row = matrix_ + static_cast<std::size_t>(rows_[r]) * size_;
+      for (Index c = 0; c < size; ++c) out[r * stride + c] = row[columns[c]];
+    }
+  }
+
+  const Real* stored() const override { return matrix_; }
+
+  double diagonal(Index row) const override {
+    return matrix_[static_cast<std::size_t>(row) * (size_ + std::size_t{1})];
+  }
+
+  double cost() const override { return 1; }
+
+  double rounding(const Index* rows, const double* coefficients, Index size) const override {
+    double largest = 0;
+    for (Index r = 0; r < size; ++r) largest = std::max(largest, std::abs(diagonal(rows[r])));
+    return rounding_of_given<Real>(largest, coefficients, size);
+  }
+
+ private:
+  const Real* matrix_;
+  const Index size_;
+  std::vector<Index> rows_;
 };
 
 template <class Value, class Real>
@@ -99,11 +150,11 @@ class PrecomputedRows final : public RowSource<Real> {
 
   double cost() const override { return 1; }
 
-  double rounding(const Index* rows, Index size) const override {
+  double rounding(const Index* rows, const double* coefficients, Index size) const override {
     double largest = 0;
     for (Index r = 0; r < size; ++r)
       largest = std::max<double>(largest, std::abs(at(rows[r], rows[r])));
-    return largest * std::numeric_limits<Real>::epsilon() / 2;
+    return rounding_of_given<Real>(largest, coefficients, size);
   }
 
  private:

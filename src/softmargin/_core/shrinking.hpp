@@ -1,13 +1,14 @@
 // Shrinking (LIBSVM paper, Section 4): variables at a bound that are not expected to leave it are
-// taken out of the problem. Later their gradient must be rebuilt, in one of two ways:
-// - as in the paper, from G-bar, the part of the gradient that comes from variables at a bound
-// other
-//   than zero, and the free variables. G-bar is kept for all examples, which costs a full row
-//   whenever a variable reaches or leaves such a bound: right for single pairs;
-// - from the gradient at the time of shrinking and the variables that changed since: right for
-//   blocks, which compute rows of active columns only.
+// taken out of the problem. When they come back, their gradient is rebuilt, in one of two ways:
+// - ShrinkingWithGBar, as in the paper: from the free variables and G-bar, the part of the gradient
+//   that comes from variables at a bound other than zero. G-bar covers all examples, so every
+//   variable that reaches or leaves such a bound costs a full row. This suits single pairs.
+// - ShrinkingByChanges: from the gradient as it was when the variables were taken out, and the
+//   variables that have changed since. This suits blocks, which compute only the active columns of
+//   a row.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "dual.hpp"
@@ -16,9 +17,9 @@
 
 namespace softmargin {
 
-// A variable at its upper bound is expected to stay there when its -derivative is at least as high
-// as that of all that can rise, one at its lower bound when it is at least as low as of all that
-// can fall.
+// A variable at its upper bound is expected to stay there if its -derivative is at least as high as
+// that of every variable that can rise; a variable at its lower bound, if it is at least as low as
+// that of every variable that can fall.
 inline bool expected_to_stay(const Dual& dual, Variable v, const Extremes& limits) {
   const Part& part = dual.parts[v.part];
   if (part.is_free(v.position)) return false;
@@ -68,32 +69,18 @@ void start_gradient(Dual& dual, KernelMatrix<Real>& matrix) {
 template <class Real>
 class Shrinking {
  public:
-  // With G-bar, or by the changes since each shrinking. Shrinks only where at least `least_share`
-  // of the active variables can go.
-  Shrinking(bool keep_g_bar, double least_share)
-      : keep_g_bar_(keep_g_bar), least_share_(least_share) {}
+  using Matrix = KernelMatrix<Real>;
 
-  // The gradient of the start, which may already rest on bounds: then as the sum of G-bar and the
-  // rest, so that no row is computed twice.
-  void start(Dual& dual, KernelMatrix<Real>& matrix) {
-    if (!keep_g_bar_) return start_gradient(dual, matrix);
-    g_bar_.assign(dual.size(), 0.0);
-    accumulate(dual, matrix, 0, dual.size(), g_bar_.data(), [&](Index k) {
-      double sum = 0;
-      for (const Part& part : dual.parts) sum += part.bounded(k);
-      return sum;
-    });
-    rebuild(dual, matrix, 0);
-  }
+  virtual ~Shrinking() = default;
 
-  // `change` is by how much the variable's share of G-bar changed in the last step.
-  void update(const Dual& dual, KernelMatrix<Real>& matrix, Variable v, double change) {
-    if (change == 0) return;
-    const Real* row = matrix.row(v.position, dual.size());
-    for (Index k = 0; k < dual.size(); ++k) g_bar_[k] += change * row[k];
-  }
+  // The gradient of the starting point.
+  virtual void start(Dual& dual, Matrix& matrix) = 0;
 
-  void shrink(Dual& dual, KernelMatrix<Real>& matrix) {
+  // Whether all variables should come back once when the violation is close to the tolerance, to
+  // be shrunk again by a better gradient, as in the paper.
+  virtual bool again_near_optimum() const = 0;
+
+  void shrink(Dual& dual, Matrix& matrix) {
     const std::vector<Extremes> limits = extremes_by_group(dual);
     std::vector<Index> order, shrunk;
     order.reserve(dual.size());
@@ -103,29 +90,114 @@ class Shrinking {
         stays = stays && expected_to_stay(dual, {s, k}, limits[dual.separate ? s : 0]);
       (stays ? shrunk : order).push_back(k);
     }
-    if (shrunk.empty() || static_cast<double>(shrunk.size()) < least_share_ * dual.active) return;
+    if (shrunk.empty() || !pays(static_cast<Index>(shrunk.size()), dual.active)) return;
     const Index active = static_cast<Index>(order.size());
     order.insert(order.end(), shrunk.begin(), shrunk.end());
     for (Index k = dual.active; k < dual.size(); ++k) order.push_back(k);
     reorder(dual, matrix, order);
-    if (keep_g_bar_)
-      permute(g_bar_, order);
-    else
-      stages_.push_back({active, dual.active, beta_by_example(dual, matrix.order())});
+    reordered(dual, matrix, order, active);
     dual.active = active;
   }
 
+  // How many kernel values it takes to rebuild the gradient now, if no row is cached.
+  virtual std::int64_t values_to_rebuild(const Dual& dual, const Matrix& matrix) const = 0;
+
   // Rebuilds the gradient of the shrunk variables and takes all of them back.
-  void unshrink(Dual& dual, KernelMatrix<Real>& matrix) {
+  void unshrink(Dual& dual, Matrix& matrix) {
     if (dual.active == dual.size()) return;
-    if (keep_g_bar_) rebuild(dual, matrix, dual.active);
-    for (; !stages_.empty(); stages_.pop_back()) {
-      const Stage& stage = stages_.back();
-      accumulate(dual, matrix, stage.begin, stage.end, dual.gradient.data(), [&](Index k) {
-        return dual.total_beta(k) - stage.beta[matrix.order().example_at[k]];
-      });
-    }
+    rebuild(dual, matrix);
     dual.active = dual.size();
+  }
+
+ private:
+  // Whether it pays to take `shrunk` of `active` variables out.
+  virtual bool pays(Index shrunk, Index active) const = 0;
+
+  // The variables were reordered; from `active` on they are about to be taken out.
+  virtual void reordered(const Dual& dual, const Matrix& matrix,
+                         const std::vector<Index>& old_position, Index active) = 0;
+
+  // Brings the gradient of the shrunk variables up to date.
+  virtual void rebuild(Dual& dual, Matrix& matrix) = 0;
+};
+
+template <class Real>
+class ShrinkingWithGBar final : public Shrinking<Real> {
+ public:
+  using Matrix = KernelMatrix<Real>;
+
+  // The start may already rest on bounds. The gradient is then G-bar and the rest, so that no row
+  // is computed twice.
+  void start(Dual& dual, Matrix& matrix) override {
+    g_bar_.assign(dual.size(), 0.0);
+    accumulate(dual, matrix, 0, dual.size(), g_bar_.data(), [&](Index k) {
+      double sum = 0;
+      for (const Part& part : dual.parts) sum += part.bounded(k);
+      return sum;
+    });
+    rebuild_from(dual, matrix, 0);
+  }
+
+  bool again_near_optimum() const override { return true; }
+
+  std::int64_t values_to_rebuild(const Dual& dual, const Matrix&) const override {
+    std::int64_t free = 0;
+    for (Index k = 0; k < dual.size(); ++k) free += free_beta(dual, k) != 0;
+    return free * (dual.size() - dual.active);
+  }
+
+  // `change` is by how much the variable's share of G-bar changed in the last step.
+  void update(const Dual& dual, Matrix& matrix, Variable v, double change) {
+    if (change == 0) return;
+    const Real* row = matrix.row(v.position, dual.size());
+    for (Index k = 0; k < dual.size(); ++k) g_bar_[k] += change * row[k];
+  }
+
+ private:
+  bool pays(Index, Index) const override { return true; }
+
+  void reordered(const Dual&, const Matrix&, const std::vector<Index>& old_position,
+                 Index) override {
+    permute(g_bar_, old_position);
+  }
+
+  void rebuild(Dual& dual, Matrix& matrix) override { rebuild_from(dual, matrix, dual.active); }
+
+  void rebuild_from(Dual& dual, Matrix& matrix, Index begin) const {
+    for (Index k = begin; k < dual.size(); ++k) dual.gradient[k] = dual.p[k] + g_bar_[k];
+    accumulate(dual, matrix, begin, dual.size(), dual.gradient.data(),
+               [&](Index k) { return free_beta(dual, k); });
+  }
+
+  // The sum of the parts of beta that are not in G-bar.
+  static double free_beta(const Dual& dual, Index k) {
+    double sum = 0;
+    for (const Part& part : dual.parts)
+      if (part.is_free(k)) sum += part.beta[k];
+    return sum;
+  }
+
+  std::vector<double> g_bar_;
+};
+
+template <class Real>
+class ShrinkingByChanges final : public Shrinking<Real> {
+ public:
+  using Matrix = KernelMatrix<Real>;
+
+  void start(Dual& dual, Matrix& matrix) override { start_gradient(dual, matrix); }
+
+  bool again_near_optimum() const override { return false; }
+
+  std::int64_t values_to_rebuild(const Dual& dual, const Matrix& matrix) const override {
+    std::int64_t values = 0;
+    for (const Stage& stage : stages_) {
+      std::int64_t changed = 0;
+      for (Index k = 0; k < dual.size(); ++k)
+        changed += change_since(stage, dual, matrix.order(), k) != 0;
+      values += changed * (stage.end - stage.begin);
+    }
+    return values;
   }
 
  private:
@@ -134,15 +206,24 @@ class Shrinking {
     std::vector<double> beta;  // by example
   };
 
-  // The gradient from `begin` on: G-bar and the rows of free variables.
-  void rebuild(Dual& dual, KernelMatrix<Real>& matrix, Index begin) const {
-    for (Index k = begin; k < dual.size(); ++k) dual.gradient[k] = dual.p[k] + g_bar_[k];
-    accumulate(dual, matrix, begin, dual.size(), dual.gradient.data(), [&](Index k) {
-      double sum = 0;
-      for (const Part& part : dual.parts)
-        if (part.is_free(k)) sum += part.beta[k];
-      return sum;
-    });
+  // Reordering moves all cached rows of a block: it pays only if much less work is left.
+  bool pays(Index shrunk, Index active) const override { return shrunk >= 0.5 * active; }
+
+  void reordered(const Dual& dual, const Matrix& matrix, const std::vector<Index>&,
+                 Index active) override {
+    stages_.push_back({active, dual.active, beta_by_example(dual, matrix.order())});
+  }
+
+  void rebuild(Dual& dual, Matrix& matrix) override {
+    for (; !stages_.empty(); stages_.pop_back()) {
+      const Stage& stage = stages_.back();
+      accumulate(dual, matrix, stage.begin, stage.end, dual.gradient.data(),
+                 [&](Index k) { return change_since(stage, dual, matrix.order(), k); });
+    }
+  }
+
+  static double change_since(const Stage& stage, const Dual& dual, const Order& order, Index k) {
+    return dual.total_beta(k) - stage.beta[order.example_at[k]];
   }
 
   static std::vector<double> beta_by_example(const Dual& dual, const Order& order) {
@@ -151,9 +232,6 @@ class Shrinking {
     return beta;
   }
 
-  const bool keep_g_bar_;
-  const double least_share_;
-  std::vector<double> g_bar_;
   std::vector<Stage> stages_;
 };
 

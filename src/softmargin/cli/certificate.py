@@ -1,8 +1,12 @@
-"""A fitted machine in words: what it is, what it holds, and how optimal it is."""
+"""A fitted machine as a report: its parameters, its contents, and its certificate."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from softmargin import certificate_text
+from softmargin.cli.terminal import label_text
+from softmargin.problem.kernel_names import PARAMETERS
 
 KINDS = {
     "SVC": "C-SVC",
@@ -11,13 +15,7 @@ KINDS = {
     "SVR": "epsilon-SVR",
     "NuSVR": "nu-SVR",
     "LinearSVC": "linear",
-}
-KERNEL_PARAMETERS = {
-    "linear": (),
-    "poly": ("degree", "gamma", "coef0"),
-    "rbf": ("gamma",),
-    "sigmoid": ("gamma", "coef0"),
-    "precomputed": (),
+    "LinearSVR": "linear regression",
 }
 MACHINE_PARAMETERS = {
     "SVC": ("C",),
@@ -25,20 +23,33 @@ MACHINE_PARAMETERS = {
     "OneClassSVM": ("nu",),
     "SVR": ("C", "epsilon"),
     "NuSVR": ("C", "nu"),
-    "LinearSVC": ("multi_class", "C"),
+    "LinearSVC": ("multi_class", "penalty", "loss", "C"),
+    "LinearSVR": ("loss", "C", "epsilon"),
 }
+
+TOLERANCES = ("tol", "gap_tol")
 
 
 def as_dict(machine: Any) -> dict[str, Any]:
     """For JSON; `machine` is an estimator or a record."""
     kind, params, values = _parts(machine)
     result: dict[str, Any] = {"machine": KINDS[kind]}
-    if kind != "LinearSVC":
+    if "kernel" in params:
         numbers = {**params, "gamma": values.get("_gamma")}
         result["kernel"] = params["kernel"]
-        result |= {name: numbers[name] for name in KERNEL_PARAMETERS[params["kernel"]]}
-    result |= {name: params[name] for name in MACHINE_PARAMETERS[kind] if name in params}
+        result |= {name: numbers[name] for name in PARAMETERS[params["kernel"]]}
+    if kind == "SVC" and params.get("multi_class", "ovo") != "ovo":
+        result["multi_class"] = params["multi_class"]
+    result |= {
+        name: params[name] for name in (*MACHINE_PARAMETERS[kind], *TOLERANCES) if name in params
+    }
     result["features"] = values["n_features_in_"]
+    if "feature_names_in_" in values:
+        result["columns"] = values["feature_names_in_"].tolist()
+    if values.get("_target_name") is not None:
+        result["target"] = values["_target_name"]
+    if "_scaling" in values:
+        result["scaled_to"] = list(values["_scaling"][:2])
     if "support_" in values:
         result["support_vectors"] = len(values["support_"])
     if "classes_" in values:
@@ -65,6 +76,8 @@ def _certificate(solution: Any) -> dict[str, Any]:
         "kkt_violation": solution.kkt_violation,
         "stop_reason": solution.stop_reason.name.lower(),
         "converged": solution.converged,
+        "certified": solution.certified,
+        "convexity": solution.convexity.name.lower(),
         "iterations": solution.iterations,
         "kernel_rows": solution.kernel_rows,
         "seconds": solution.seconds,
@@ -73,53 +86,37 @@ def _certificate(solution: Any) -> dict[str, Any]:
 
 
 def as_lines(machine: Any) -> list[str]:
-    facts = as_dict(machine)
-    certificate = facts["certificate"]
-    names = ("multi_class", *KERNEL_PARAMETERS["poly"], "C", "nu", "epsilon")
+    facts, solution = as_dict(machine), _parts(machine)[2].get("solution_")
+    names = ("multi_class", *PARAMETERS["poly"], "C", "nu", "epsilon")
     words = [facts["machine"], *([f"{facts['kernel']} kernel"] if "kernel" in facts else [])]
     words += [f"{k} {_short(facts[k])}" for k in names if k in facts]
-    lines = [f"machine     {', '.join(words)}", f"features    {facts['features']}"]
+    lines = [f"machine     {', '.join(words)}", f"features    {facts['features']}{_named(facts)}"]
+    if "scaled_to" in facts:
+        lower, upper = facts["scaled_to"]
+        lines.append(f"scaling     to [{lower:g}, {upper:g}] by the machine itself, as in training")
+    if "target" in facts:
+        lines.append(f"target      {facts['target']}")
     if "classes" in facts:
-        lines.append(f"classes     {_listing(facts['classes'])}")
+        lines.append(f"classes     {listing(facts['classes'], separator=', ')}")
     if "support_vectors" in facts:
         counts = facts.get("support_vectors_by_class", ())
-        by_class = f" ({_listing(counts)} by class)" if len(counts) > 1 else ""
+        by_class = f" ({listing(counts)} by class)" if len(counts) > 1 else ""
         lines.append(f"support     {facts['support_vectors']} vectors{by_class}")
-    if certificate is None:
+    if solution is None:
         return [*lines, "certificate none: this format does not carry one"]
-    several = f", {certificate['problems']} pairs of classes" if certificate["problems"] > 1 else ""
-    reason = _stop_sentence(certificate)
-    return [
-        *lines,
-        f"primal      {certificate['primal_objective']:.10g}",
-        f"dual        {certificate['dual_objective']:.10g}",
-        f"gap         {certificate['duality_gap']:.3g}, {certificate['relative_gap']:.2g} of the"
-        " objective",
-        f"violation   {certificate['kkt_violation']:.3g} of the optimality conditions",
-        f"stopped     {reason}",
-        f"work        {certificate['iterations']} {_work(facts)},"
-        f" {certificate['seconds']:.3g} s{several}",
-    ]
-
-
-def _stop_sentence(certificate: dict[str, Any]) -> str:
-    from softmargin.solution import StopReason
-
-    reason = StopReason[certificate["stop_reason"].upper()]
-    return reason.cause.replace(" (max_iter={max_iter})", " (max_iter)")
-
-
-def _work(facts: dict[str, Any]) -> str:
-    if "kernel" not in facts:
-        return "passes"
-    return f"iterations, {facts['certificate']['kernel_rows']} kernel rows"
+    certificate = certificate_text.facts(solution, *(facts.get(name) for name in TOLERANCES))
+    return [*lines, *certificate_text.lines(certificate)]
 
 
 def _short(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _listing(values: Any, most: int = 12) -> str:
-    shown = [str(value) for value in values[:most]]
+def _named(facts: dict[str, Any]) -> str:
+    return f": {listing(facts['columns'], separator=', ')}" if "columns" in facts else ""
+
+
+def listing(values: Any, most: int = 12, separator: str = " ") -> str:
+    shown = [label_text(value) or "''" for value in values[:most]]
     more = f" ... {len(values)} in all" if len(values) > most else ""
-    return " ".join(shown) + more
+    return separator.join(shown) + more

@@ -19,8 +19,10 @@ from softmargin.cli.data_options import (
     add_data_arguments,
     add_json_argument,
     as_json,
+    opened,
     read,
 )
+from softmargin.cli.terminal import label_text, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,20 +37,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     source = _source(args.data)
     problems = _problems(args, source)
-    facts = None if problems else _facts(read(args, source(), zero_based=args.zero_based))
+    facts = None
+    if not problems:
+        options = {"zero_based": args.zero_based, "target_is_needed": False}
+        facts = _facts(read(args, source(), **options))
     if args.json:
-        print(as_json({"problems": [vars(p) for p in problems], "data": facts}))
+        say(as_json({"problems": [vars(p) for p in problems], "data": facts}))
     elif facts is not None:
-        print(*(f"{name:<12}{text}" for name, text in facts.items()), sep="\n")
+        say(*(f"{name:<12}{text}" for name, text in facts.items()), hanging=12)
     else:
-        print(*problems, sep="\n")
+        say(*map(str, problems), hanging=2)
         if len(problems) >= args.limit:
-            print(f"stopped after {args.limit} problems (--limit)")
+            say(f"stopped after {args.limit} problems (--limit)")
     return BAD_INPUT if problems else OK
 
 
 def _source(path: str) -> Callable[[], Any]:
-    """Gives the file, as often as it is read; standard input can be read once."""
+    """A function that returns the file, to be read from its start, at each call.  Standard input is
+    kept in memory, because it can be read only once."""
     from softmargin.io.streams import Named, reading
 
     if path != "-":
@@ -59,16 +65,24 @@ def _source(path: str) -> Callable[[], Any]:
 
 
 def _problems(args: argparse.Namespace, source: Callable[[], Any]) -> list[Any]:
+    from softmargin.io.data.columns import Wanted
+    from softmargin.io.data.csv_parquet import csv_problems
+    from softmargin.io.data.libsvm_text import problems
     from softmargin.io.file_error import FileError
-    from softmargin.io.libsvm_data import problems
     from softmargin.io.streams import suffix_within
 
     if args.limit < 1:
         raise ValueError(f"--limit {args.limit} must be 1 or more.")
-    if suffix_within(args.data) not in (".csv", ".npz", ".parquet"):
-        return list(problems(source(), zero_based=args.zero_based, limit=args.limit))
+    path, kind = opened(source())
+    kind = suffix_within(path) if kind is None else kind
+    if kind == ".csv":
+        wanted = Wanted(args.target, ignore=tuple(args.ignore), target_is_needed=False)
+        return list(csv_problems(path, wanted, args.limit))
+    if kind not in (".npz", ".parquet"):
+        zero_based, limit = args.zero_based, args.limit
+        return list(problems(path, zero_based=zero_based, limit=limit, labels_are_needed=False))
     try:
-        read(args, args.data)
+        read(args, args.data, target_is_needed=False)
     except FileError as error:
         return [error]
     return []
@@ -88,12 +102,24 @@ def _facts(data: Any) -> dict[str, Any]:
     }
     if entries:
         facts["values"] = f"{values.min():g} to {values.max():g}"
+    if data.target_name is not None:
+        facts["target"] = data.target_name
+    if y is None:
+        facts["labels"] = "none: these rows can be predicted, not trained on"
+        return facts | _hint(data)
     labels, counts = np.unique(y, return_counts=True)
     if len(labels) <= 20:
         pairs = zip(labels.tolist(), counts.tolist(), strict=True)
-        facts["labels"] = ", ".join(f"{label} ({count})" for label, count in pairs)
+        facts["labels"] = ", ".join(f"{label_text(label)} ({count})" for label, count in pairs)
     else:
         facts["labels"] = f"{len(labels)} different"
         if y.dtype.kind in "fiu":
             facts["labels"] += f", {y.min():g} to {y.max():g}"
-    return facts
+    return facts | _hint(data)
+
+
+def _hint(data: Any) -> dict[str, str]:
+    from softmargin.cli.examples import unscaled
+
+    uneven = unscaled(data)
+    return {"hint": f"{uneven} Scale them (softmargin scale)."} if uneven else {}

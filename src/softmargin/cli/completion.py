@@ -1,7 +1,7 @@
 """Print a script that completes the command in a shell.
 
 examples:
-  softmargin completion bash > ~/.local/share/bash-completion/completions/softmargin
+  . <(softmargin completion bash)   # in ~/.bashrc
   softmargin completion zsh > ~/.zfunc/_softmargin
 """
 
@@ -11,7 +11,7 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh"))
+    parser.add_argument("shell", choices=("bash", "zsh"), help="for which shell")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,7 +61,8 @@ def zsh(options: dict[str, dict[str, str]]) -> str:
         f"    {name}) _arguments {' '.join(described(*o) for o in some.items())} '*:file:_files' ;;"
         for name, some in options.items()
     )
-    # From a folder of $fpath the whole text is called as the function, once: it has to answer too.
+    # zsh autoloads a file in $fpath by running the whole text as the function, so the first call
+    # must also complete.
     return f"""\
 #compdef softmargin
 _softmargin() {{

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from softmargin.cli.data_options import (
     MODEL_FORMATS,
@@ -21,7 +22,9 @@ from softmargin.cli.data_options import (
     add_json_argument,
     as_json,
     read,
+    refuse_to_overwrite,
 )
+from softmargin.cli.terminal import note, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,18 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_to_overwrite([args.input], [args.output])
     what = _convert_model(args) if _is_model(args.input) else _convert_data(args)
     if args.json:
-        # What was written to standard output is alone there.
+        # Standard output must hold nothing but the converted file.
         out = sys.stderr if args.output == "-" else sys.stdout
-        print(as_json({"output": args.output, **what}), file=out)
+        say(as_json({"output": args.output, **what}), file=out)
     elif args.output != "-":
-        print(f"{args.output}: " + ", ".join(f"{k} {v}" for k, v in what.items()))
+        say(f"{args.output}: " + ", ".join(f"{k} {v}" for k, v in what.items()), hanging=2)
     return 0
 
 
 def _is_model(path: str) -> bool:
-    from softmargin.io.models import format_of
+    from softmargin.io.models.formats import format_of
     from softmargin.io.streams import suffix_within
 
     if suffix_within(path) in (".csv", ".npz", ".parquet") or path == "-":
@@ -63,19 +67,38 @@ def _is_model(path: str) -> bool:
 
 
 def _convert_model(args: argparse.Namespace) -> dict[str, object]:
-    from softmargin.io.models import format_for, read_any_model, write_any_model
+    from softmargin.io.models.formats import format_for_name, read_any_model, write_any_model
 
     record = read_any_model(args.input, mmap=False)
-    format = args.format or format_for(args.output, record)
+    format = args.format or format_for_name(args.output, record)
+    if record.scale is not None and format != "native":
+        _write_range(args, record)
     write_any_model(args.output, record, format)
     return {"format": format, "machine": record.kind}
 
 
+def _write_range(args: argparse.Namespace, record: Any) -> None:
+    """Writes the scaling to a range file next to the model: only softmargin's own format lets the
+    machine scale its features itself."""
+    from softmargin.io.data.ranges import write_range
+
+    if args.output == "-":
+        raise ValueError(
+            "the machine scales its features itself: name a file, so that their ranges can be"
+            " written next to it."
+        )
+    name = f"{args.output}.range"
+    refuse_to_overwrite([args.input], [name])
+    write_range(name, record.scale)
+    del record.attributes["_scaling"]
+    note(f"the machine needs scaled data: softmargin scale -r {name} DATA > DATA.scale")
+
+
 def _convert_data(args: argparse.Namespace) -> dict[str, object]:
-    from softmargin.io.data_file import write_data
+    from softmargin.io.data.formats import write_data
 
     if args.format:
         raise ValueError(f"--format is for models; {args.input} is data.")
-    data = read(args, args.input, zero_based=args.zero_based)
+    data = read(args, args.input, zero_based=args.zero_based, target_is_needed=False)
     write_data(args.output, data.X, data.y, feature_names=data.feature_names)
     return {"rows": data.X.shape[0], "features": data.X.shape[1]}

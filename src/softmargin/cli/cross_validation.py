@@ -1,20 +1,19 @@
-"""Cross-validation: every example is predicted by a machine that has not seen it."""
+"""Cross-validation: every example is predicted by a machine that was not trained on it."""
 
 from __future__ import annotations
 
-import contextvars
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.model_selection import KFold, StratifiedKFold
 
-from softmargin.watching import Abandoned, watched
+from softmargin.estimator.out_of_fold import dealt_folds
+from softmargin.fitting.side_by_side import run_all
+from softmargin.io.models.record import CLASSIFIERS, REGRESSORS, Record
+from softmargin.watching import Abandoned, Status
 
 
 def cross_validate(
@@ -27,11 +26,13 @@ def cross_validate(
 def cross_predict(
     machine: Any, examples: Any, folds: int, seed: int, show: Callable[..., None]
 ) -> Any:
-    """The prediction for each example, by threads: the core computes without Python's lock."""
+    """The prediction for each example.  Folds run in threads: the core releases Python's lock."""
     count = len(examples.y)
     if folds < 2:
         raise ValueError(f"cross-validation needs 2 folds or more, not {folds}.")
-    splits = _splits(machine, examples.y, min(folds, count), seed)
+    cut = splits(machine, examples.y, min(folds, count), seed)
+
+    given_up = threading.Event()
 
     def one(split: tuple[Any, Any]) -> tuple[Any, Any]:
         training, held_out = split
@@ -39,43 +40,39 @@ def cross_predict(
         seen, unseen = X[training], X[held_out]
         if getattr(machine, "kernel", None) == "precomputed":
             seen, unseen = seen[:, training], unseen[:, training]
-        return held_out, clone(machine).fit(seen, y[training]).predict(unseen)
+        fold = type(machine)(**machine.get_params(deep=False))
+        fold.set_params(callbacks=[partial(_abandon, given_up)]).fit(seen, y[training])
+        return held_out, Record.of(fold).predict(unseen)[0]
 
-    predicted = np.empty(count, dtype=float if is_regressor(machine) else examples.y.dtype)
-    given_up = threading.Event()
-    workers = min(os.cpu_count() or 1, len(splits))
-    with watched(partial(_abandon, given_up)), ThreadPoolExecutor(workers) as pool:
-        contexts = [contextvars.copy_context() for _ in splits]
-        jobs = [pool.submit(c.run, one, s) for c, s in zip(contexts, splits, strict=True)]
-        try:
-            for done, job in enumerate(jobs):
-                held_out, values = job.result()
-                predicted[held_out] = values
-                show(f"fold {done + 1} of {len(splits)}", (done + 1) / len(splits))
-        except BaseException:  # Ctrl-C, or a fold that fails: the others are for nobody
-            given_up.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    def told(ended: int) -> None:
+        show(f"fold {ended} of {len(cut)}", ended / len(cut))
+
+    predicted = np.empty(count, dtype=float if _is_regressor(machine) else examples.y.dtype)
+    workers = min(os.cpu_count() or 1, len(cut))
+    for held_out, values in run_all([partial(one, s) for s in cut], workers, given_up, told):
+        predicted[held_out] = values
     return predicted
 
 
-def _abandon(given_up: threading.Event, *_: Any) -> None:
+def _abandon(given_up: threading.Event, status: Status) -> None:
     if given_up.is_set():
         raise Abandoned
 
 
-def _splits(machine: Any, y: Any, folds: int, seed: int) -> list[tuple[Any, Any]]:
-    if is_classifier(machine) and np.unique(y, return_counts=True)[1].max() >= folds:
-        splitter: Any = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    else:
-        splitter = KFold(folds, shuffle=True, random_state=seed)
-    return list(splitter.split(np.zeros(len(y)), y))
+def splits(machine: Any, y: Any, folds: int, seed: int) -> list[tuple[Any, Any]]:
+    """The training and the held-out rows of each fold."""
+    labels = y if type(machine).__name__ in CLASSIFIERS else None
+    return dealt_folds(labels, len(y), folds, seed)
+
+
+def _is_regressor(machine: Any) -> bool:
+    return type(machine).__name__ in REGRESSORS
 
 
 def scores(machine: Any, y: Any, predicted: Any) -> dict[str, Any]:
     from softmargin.cli.scoring import accuracy, regression_scores
 
-    return regression_scores(y, predicted) if is_regressor(machine) else accuracy(y, predicted)
+    return regression_scores(y, predicted) if _is_regressor(machine) else accuracy(y, predicted)
 
 
 def score_lines(result: dict[str, Any]) -> list[str]:

@@ -1,16 +1,19 @@
-"""What the sub-commands that read data have in common."""
+"""Options and functions shared by the sub-commands that read data."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import math
+import os
 import sys
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from softmargin.cli.terminal import note
+
 if TYPE_CHECKING:
-    from softmargin.io.data_file import Data
+    from softmargin.io.data.formats import Data
 
 MODEL_FORMATS = ("native", "libsvm", "liblinear")
 DATA_FORMATS = (
@@ -20,11 +23,19 @@ DATA_FORMATS = (
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    table = parser.add_argument_group("tables (.csv, .parquet)")
+    table.add_argument(
         "--target",
         metavar="COLUMN",
-        help="column of a .csv or .parquet file with the targets (default: the one called label,"
-        " target, y or class)",
+        help="the column with the targets, by its name or its position (1 is the first, -1 the"
+        " last) (default: the one called label, target, y or class)",
+    )
+    table.add_argument(
+        "--ignore",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column that is no feature; may be given several times",
     )
 
 
@@ -33,25 +44,68 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def read(args: argparse.Namespace, path: Any, **options: Any) -> Data:
-    """The data of a file; what is worth a note goes to standard error."""
-    from softmargin.io.data_file import read_data
+    """The data of a file; notes about it go to standard error."""
+    from softmargin.io.data.formats import read_data
     from softmargin.io.file_error import name_of
 
-    data = read_data(path, target=args.target, **options)
-    for message in data.notes:
-        note(message)
+    path, kind = opened(path)
+    data = read_data(path, target=args.target, ignore=args.ignore, kind=kind, **options)
+    for text in data.notes:
+        note(text)
     if data.X.shape[0] == 0:
         raise ValueError(f"{name_of(path)}: there are no rows.")
     return data
 
 
-def note(message: str) -> None:
-    with suppress(OSError):  # whoever read standard error may have left: no reason to lose a model
-        print(f"note: {message}", file=sys.stderr)
+def opened(path: Any) -> tuple[Any, str | None]:
+    """A file to read, and the suffix of its format.  Standard input, which has no name, is a table
+    if its first line has commas and no colon, else LIBSVM text."""
+    from softmargin.io.streams import Named, reading
+
+    if hasattr(path, "getvalue"):  # standard input that is kept, because it is read twice
+        return path, _kind_of_stream(path.getvalue()[:4096])
+    if path != "-":
+        return path, None
+    buffer: Any = getattr(sys.stdin, "buffer", None)
+    if hasattr(buffer, "peek") and not _kind_of_stream(buffer.peek(4096)):
+        return path, ""
+    with reading(path) as stream:
+        content = stream.read()
+    return Named(content, path), _kind_of_stream(content[:4096])
+
+
+def _kind_of_stream(start: bytes) -> str:
+    line = start.partition(b"\n")[0]
+    return ".csv" if b"," in line and b":" not in line else ""
+
+
+def refuse_to_overwrite(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+    """Raises ValueError if an output is the same file as an input or as another output, perhaps
+    under a different name: the earlier content would be lost."""
+    before = [path for path in inputs if path is not None]
+    for output in (path for path in outputs if path is not None):
+        for other in before:
+            if _same_file(other, output):
+                what = "an input" if other in inputs else "another output"
+                same = "it" if other == output else f"it is the same file as {other}, which"
+                raise ValueError(
+                    f"{output} would be overwritten: {same} is {what}. Name another file."
+                )
+        before.append(output)
+
+
+def _same_file(a: str, b: str) -> bool:
+    """Files that do not exist yet are compared by name.  A device is never the same file: it may
+    be both read and written."""
+    if os.path.isfile(a) and os.path.isfile(b):
+        return os.path.samefile(a, b)
+    if os.path.exists(a) or os.path.exists(b) or "-" in (a, b):
+        return False
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def as_json(value: Any) -> str:
-    """As JSON, which has no infinity and no NaN: they are null."""
+    """`value` as JSON; infinity and NaN, which JSON does not have, become null."""
     return json.dumps(_finite(value), allow_nan=False)
 
 

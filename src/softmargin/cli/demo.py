@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import softmargin
 
 if TYPE_CHECKING:
-    from softmargin.machine import KernelMachine
+    from softmargin.estimator.kernel_machine import KernelMachine
 
 
 class Task(NamedTuple):
@@ -24,7 +24,7 @@ class Task(NamedTuple):
     training: tuple[Any, Any]
     held_out: tuple[Any, Any]
     judge: Callable[[Any, Any], str]
-    """From the true and the predicted targets to a sentence."""
+    """Compares the true and the predicted targets and returns a sentence."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tol",
         type=float,
         default=1e-3,
-        help="how much the optimality conditions may be violated (default: %(default)g);"
+        help="stop when the KKT violation is at most this (default: %(default)g);"
         " a smaller one closes the gap between primal and dual",
     )
 
@@ -84,7 +84,7 @@ def _diabetes(tol: float) -> Task:
 
 
 def _tumours(tol: float) -> Task:
-    """Trained on benign tumours alone, which are +1; the malignant ones are -1."""
+    """Trained only on benign tumours, which are labelled +1; malignant ones are labelled -1."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import StandardScaler
@@ -129,8 +129,7 @@ def _report(task: Task) -> list[str]:
         "primal": f"{solution.primal_objective:<18.10g}the optimum is not above",
         "dual": f"{solution.dual_objective:<18.10g}nor below",
         "gap": f"{solution.duality_gap:<18.3g}{solution.relative_gap:.2g} of the objective",
-        "violation": f"{solution.kkt_violation:<18.3g}of the optimality conditions,"
-        f" tol {machine.tol:g}",
+        "violation": f"{solution.kkt_violation:<18.3g}largest KKT violation (tol {machine.tol:g})",
         "stopped": f"{solution.stop_reason.cause} {solution.stop_reason.remedy}".rstrip(),
         "work": f"{solution.iterations} iterations, {solution.kernel_rows} kernel rows computed,"
         f" {solution.cache_hits} from cache",

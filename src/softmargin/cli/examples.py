@@ -1,4 +1,4 @@
-"""Examples as a machine takes them: labels as integers where they are, kernel matrices square."""
+"""Examples in the form that machines need: labels as integers if whole, kernel matrices square."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from softmargin.cli.machine_options import LINEAR_REGRESSIONS, linear_name
+from softmargin.cli.terminal import label_text
+
 if TYPE_CHECKING:
-    from softmargin.io.data_file import Data
-    from softmargin.io.record import Record
+    from softmargin.io.data.formats import Data
+    from softmargin.io.models.record import Record
 
 REGRESSIONS = ("epsilon-svr", "nu-svr")
 
@@ -21,10 +24,11 @@ class Examples:
     X: Any
     y: Any
     serials: Any = None
-    """With a precomputed kernel: the column of the kernel matrix that stands for each row."""
+    """With a precomputed kernel: the column of the kernel matrix that belongs to each row."""
 
     def with_serials(self, record: Record) -> Record:
-        """The record of a machine that was trained on these, its support vectors by serial."""
+        """The record of a machine trained on these examples, with serial numbers (counted from 0)
+        as the indices of its support vectors."""
         if self.serials is None:
             return record
         width = int(self.serials.max(initial=-1)) + 1
@@ -33,10 +37,45 @@ class Examples:
         return record
 
 
+MANY_CLASSES, ROWS_PER_CLASS = 50, 10
+"""With more classes than the first and fewer rows per class than the second, numeric labels are
+probably the targets of a regression."""
+VERY_MANY_CLASSES = 1000
+
+
+def ask_whether_classes(args: argparse.Namespace, y: Any, remedy: str) -> None:
+    """Raises ValueError if the labels look like the targets of a regression: training with that
+    many classes would take hours."""
+    if y.dtype.kind not in "fiu":
+        return
+    fractions = y[y != np.floor(y)]
+    if len(fractions):
+        raise ValueError(
+            f"{args.data}: {fractions[0]:g} is no class: did you mean -s epsilon-svr? {remedy}"
+        )
+    count = len(np.unique(y))
+    few_rows = count > MANY_CLASSES and count * ROWS_PER_CLASS > len(y)
+    if few_rows or count > VERY_MANY_CLASSES:
+        raise ValueError(
+            f"{args.data}: {count:,} classes in {len(y):,} rows: did you mean -s epsilon-svr?"
+            f" {remedy}"
+        )
+
+
 def training_examples(args: argparse.Namespace, data: Data) -> Examples:
-    y = data.y if args.formulation in REGRESSIONS else as_labels(data.y)
-    if args.formulation in REGRESSIONS and y.dtype.kind not in "fiub":
-        raise ValueError(f"{args.data}: {args.formulation} needs numbers as targets, not {y[0]!r}.")
+    if args.formulation is None and not args.linear:
+        ask_whether_classes(args, data.y, "If they are classes, say -s c-svc.")
+    named = linear_name(args.linear) if args.linear else args.formulation
+    regression = named in (*REGRESSIONS, *LINEAR_REGRESSIONS)
+    y = data.y if regression else as_labels(data.y)
+    if regression and y.dtype.kind not in "fiub":
+        word = next(filter(_is_word, y.tolist()), y[0])
+        raise ValueError(f"{args.data}: {named} needs numbers as targets, not {str(word)!r}.")
+    if not regression and named != "one-class" and (y == y[0]).all():
+        raise ValueError(
+            f"{args.data}: all {len(y):,} labels are {label_text(y[:1].tolist()[0])}: a classifier"
+            " needs two classes or more. Did you mean -s one-class?"
+        )
     if args.kernel != "precomputed":
         if data.X.shape[1] >= 2**31:
             raise ValueError(
@@ -52,11 +91,43 @@ def training_examples(args: argparse.Namespace, data: Data) -> Examples:
     return Examples(np.ascontiguousarray(matrix[:, serials]), y, serials)
 
 
+def _is_word(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
+
+
+UNEVEN = 100
+"""If the ranges of two features differ by this factor, the data are probably not scaled."""
+
+
+def unscaled(data: Data) -> str:
+    """A sentence about features whose ranges differ too much for a kernel, or ""."""
+    from softmargin.io.data.ranges import Range
+
+    scale = Range.of(data.X)
+    spans = scale.maximum - scale.minimum
+    if len(spans) < 2 or spans.max() < UNEVEN * spans.min():
+        return ""
+    small, large = (int(scale.features[k]) for k in (spans.argmin(), spans.argmax()))
+
+    def named(k: int) -> str:
+        return data.feature_names[k] if data.feature_names else f"feature {k + 1}"
+
+    return (
+        f"the ranges of the features differ {spans.max() / spans.min():.3g} times"
+        f" ({named(small)}: {spans.min():.3g}, {named(large)}: {spans.max():.3g}), and the largest"
+        " decide most distances."
+    )
+
+
 def kernel_matrix(X: Any, path: str) -> tuple[Any, Any]:
-    """The kernel values of a file, and which column each row is.
+    """The kernel values of a file, and the column that belongs to each row.
 
     LIBSVM's text has ``0:serial`` in each row, and then the kernel values with all training
-    examples; in other formats X is the kernel matrix, row i for column i.
+    examples; in other formats X is the kernel matrix, and row i belongs to column i.
     """
     if not sp.issparse(X):
         return X, np.arange(X.shape[0], dtype=np.int32)
@@ -73,7 +144,7 @@ def kernel_matrix(X: Any, path: str) -> tuple[Any, Any]:
 
 
 def as_labels(y: Any) -> Any:
-    """Integers where all labels are."""
+    """The labels as integers if all of them are whole numbers."""
     if y.dtype.kind == "f" and (y == np.floor(y)).all() and np.abs(y).max(initial=0) < 2**53:
         return y.astype(np.int64)
     return y

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 
 from softmargin.cli.data_options import add_json_argument, as_json
+from softmargin.cli.terminal import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from softmargin.cli.certificate import as_dict, as_lines
-    from softmargin.io.models import format_of, read_any_model
+    from softmargin.io.models.formats import format_of, read_any_model
 
     record, format = read_any_model(args.model), format_of(args.model)
     if args.json:
-        print(as_json({"model": args.model, "format": format, **as_dict(record)}))
+        say(as_json({"model": args.model, "format": format, **as_dict(record)}))
     else:
-        print(f"format      {format}", *as_lines(record), sep="\n")
+        say(f"format      {format}", *as_lines(record), hanging=12)
     return 0

@@ -1,11 +1,16 @@
-"""The options that say which machine to train: LIBSVM's short ones, and long ones beside them."""
+"""The options that define the machine to train: LIBSVM's short options, each also in long form."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from softmargin.cli.parser import DID_YOU_MEAN, closest
+from softmargin.problem.kernel_names import FROM_LIBSVM
+from softmargin.working_sets import BY_EXAMPLE, BY_NAME
 
 FORMULATIONS = {
     "c-svc": "SVC",
@@ -14,40 +19,71 @@ FORMULATIONS = {
     "epsilon-svr": "SVR",
     "nu-svr": "NuSVR",
 }
-WORKING_SETS = (
-    *("auto", "most-violating-pair", "second-order", "maximum-gain", "hybrid-maximum-gain"),
-    "block",
-)
-LINEAR = {
+PYTHON_NAMES = {kind.lower(): name for name, kind in FORMULATIONS.items()}
+WORKING_SETS = tuple(dict.fromkeys(("auto", *BY_NAME, *BY_EXAMPLE)))
+MULTI_CLASS = {
+    "one-vs-one": "ovo",
+    "one-vs-rest": "ovr",
     "weston-watkins": "weston_watkins",
     "crammer-singer": "crammer_singer",
-    "one-vs-rest": "ovr",
 }
+LINEAR: dict[str, dict[str, Any]] = {
+    "weston-watkins": {"multi_class": "weston_watkins"},
+    "crammer-singer": {"multi_class": "crammer_singer"},
+    "one-vs-rest": {"loss": "hinge"},
+    "squared-hinge": {},
+    "l1": {"penalty": "l1"},
+    "svr": {},
+    "squared-svr": {"loss": "squared_epsilon_insensitive"},
+}
+LIBLINEAR: dict[str, tuple[str, dict[str, Any]]] = {
+    "1": ("squared-hinge", {"dual": True}),
+    "2": ("squared-hinge", {"dual": False}),
+    "3": ("one-vs-rest", {}),
+    "4": ("crammer-singer", {}),
+    "5": ("l1", {}),
+    "11": ("squared-svr", {"dual": False}),
+    "12": ("squared-svr", {"dual": True}),
+    "13": ("svr", {}),
+}
+"""The types of LIBLINEAR's ``train -s``."""
+LINEAR_REGRESSIONS = ("svr", "squared-svr")
 KERNEL_DEFAULTS = {
-    **{"formulation": "c-svc", "kernel": "rbf", "degree": 3, "gamma": "auto", "coef0": 0.0},
+    **{"formulation": None, "kernel": "rbf", "degree": 3, "gamma": "auto", "coef0": 0.0},
     **{"nu": 0.5, "epsilon": 0.1, "cache_size": None, "working_set": "auto"},
-}
-KERNELS = {
-    "linear": "linear",
-    "polynomial": "poly",
-    "rbf": "rbf",
-    "sigmoid": "sigmoid",
-    "precomputed": "precomputed",
+    **{"multi_class": "one-vs-one"},
 }
 
 
-def numbered(names: Sequence[str]) -> Any:
-    """A converter that takes a name or, as LIBSVM does, its number."""
+def numbered(names: Sequence[str], also: Mapping[str, str] | None = None) -> Any:
+    """A converter that accepts a name, another spelling of it, or its number, as in LIBSVM."""
+    spellings = {**{name: name for name in names}, **(also or {})}
 
     def convert(word: str) -> str:
-        if word in names:
-            return word
+        if word.lower() in spellings:
+            return spellings[word.lower()]
         if word.isdigit() and int(word) < len(names):
             return names[int(word)]
         choices = ", ".join(f"{name} ({k})" for k, name in enumerate(names))
-        raise argparse.ArgumentTypeError(f"{word!r} is not one of {choices}")
+        tip = closest(word, spellings)
+        meant = f"{DID_YOU_MEAN}{tip}?" if tip else ""
+        raise argparse.ArgumentTypeError(f"{word!r} is not one of {choices}{meant}")
 
     return convert
+
+
+def linear(word: str) -> str:
+    """A name or, as in LIBLINEAR, a number."""
+    if word in LINEAR or word in LIBLINEAR:
+        return word
+    choices = ", ".join([*LINEAR, *LIBLINEAR])
+    tip = closest(word, LINEAR)
+    meant = f"{DID_YOU_MEAN}{tip}?" if tip else ""
+    raise argparse.ArgumentTypeError(f"{word!r} is not one of {choices}{meant}")
+
+
+def linear_name(word: str) -> str:
+    return LIBLINEAR[word][0] if word in LIBLINEAR else word
 
 
 def gamma(word: str) -> float | str:
@@ -57,6 +93,17 @@ def gamma(word: str) -> float | str:
         return float(word)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{word!r} is not a number, scale or auto") from None
+
+
+def gap_tolerance(word: str) -> float:
+    """Infinite for "none"."""
+    try:
+        value = math.inf if word == "none" else float(word)
+    except ValueError:
+        value = math.nan
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{word!r} is neither a number above 0 nor none")
+    return value
 
 
 def class_weight(word: str) -> tuple[str, float]:
@@ -88,12 +135,16 @@ def seed(word: str) -> int:
 
 
 def respell(argv: Sequence[str]) -> list[str]:
-    """LIBSVM's ``-w1 5`` (label 1, weight 5) as ``--class-weight 1=5``, which argparse knows."""
+    """Rewrites two options of LIBSVM for argparse: ``-w1 5`` (label 1, weight 5) becomes
+    ``--class-weight 1=5``, and ``-h 0`` becomes ``--shrinking 0`` (-h alone is help)."""
     spelled, k = [], 0
     while k < len(argv):
         match = re.fullmatch(r"-w(-?\d+)", argv[k])
         if match and k + 1 < len(argv):
             spelled.append(f"--class-weight={match.group(1)}={argv[k + 1]}")
+            k += 1
+        elif argv[k] == "-h" and argv[k + 1 : k + 2] in (["0"], ["1"]):
+            spelled.append(f"--shrinking={argv[k + 1]}")
             k += 1
         else:
             spelled.append(argv[k])
@@ -102,23 +153,21 @@ def respell(argv: Sequence[str]) -> list[str]:
 
 
 def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_problem(parser)
-    _add_solver(parser)
-    _add_linear(parser)
+    _add_problem(parser.add_argument_group("the machine").add_argument)
+    _add_solver(parser.add_argument_group("the solver").add_argument)
+    _add_linear(parser.add_argument_group("linear machines").add_argument)
 
 
-def _add_problem(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _add_problem(add: Callable[..., Any]) -> None:
     add(
         *("-s", "--formulation"),
-        type=numbered(list(FORMULATIONS)),
-        default="c-svc",
+        type=numbered(list(FORMULATIONS), PYTHON_NAMES),
         metavar="NAME",
         help="c-svc (0), nu-svc (1), one-class (2), epsilon-svr (3) or nu-svr (4) (default: c-svc)",
     )
     add(
         *("-t", "--kernel"),
-        type=numbered(list(KERNELS)),
+        type=numbered(list(FROM_LIBSVM), {"poly": "polynomial"}),
         default="rbf",
         metavar="NAME",
         help="linear (0), polynomial (1), rbf (2), sigmoid (3) or precomputed (4) (default: rbf)",
@@ -161,6 +210,15 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
         help="half the width of the tube of epsilon-svr (default: 0.1)",
     )
     add(
+        "--multi-class",
+        choices=tuple(MULTI_CLASS),
+        default="one-vs-one",
+        metavar="NAME",
+        help="how c-svc treats more than two classes: one-vs-one, one-vs-rest, or all of them in"
+        " one problem, weston-watkins or crammer-singer; models of all but the first are in"
+        " softmargin's format (default: one-vs-one)",
+    )
+    add(
         "--class-weight",
         type=class_weight,
         action="append",
@@ -174,12 +232,13 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
         "--probability",
         choices=("0", "1"),
         default="0",
-        help="1 is refused, with the way to get probabilities (default: 0)",
+        help="1: train for predict -b 1 too: probabilities of the classes, or the scale of a"
+        " regression's errors; LIBSVM's own in LIBSVM's format, in softmargin's those that agree"
+        " with the prediction (default: 0)",
     )
 
 
-def _add_solver(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _add_solver(add: Callable[..., Any]) -> None:
     add(
         *("-m", "--cache-size"),
         type=float,
@@ -192,15 +251,22 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         "--tolerance",
         type=float,
         default=1e-3,
-        help="how much the optimality conditions may be violated (default: 0.001)",
+        help="stop when the KKT violation is at most this (default: 0.001)",
     )
     add(
-        "-h",
+        "--gap-tol",
+        type=gap_tolerance,
+        metavar="G",
+        help="the relative duality gap that a fit must also reach; none: only -e counts"
+        " (default: 0.001; of a linear machine, whose -e is of the gap already, none)",
+    )
+    add(
         "--shrinking",
         type=switch,
         default=True,
         metavar="0|1",
-        help="take variables that seem settled out of the problem (default: 1)",
+        help="take variables that seem settled out of the problem; also -h 0 or -h 1, as in"
+        " svm-train (default: 1)",
     )
     add(
         "--working-set",
@@ -226,36 +292,32 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
 
 
-def _add_linear(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _add_linear(add: Callable[..., Any]) -> None:
     add(
         "--linear",
-        choices=tuple(LINEAR),
+        type=linear,
         metavar="NAME",
-        help="a linear machine instead of a kernel machine: weston-watkins, crammer-singer or"
-        " one-vs-rest; of the options above -c, -e (then the relative duality gap), -h, --precision"
-        " (of the weights), --threads (one-vs-rest), --max-iter (passes) and class weights apply",
+        help="a linear machine instead of a kernel machine: weston-watkins, crammer-singer,"
+        " one-vs-rest (hinge loss), squared-hinge (one-vs-rest), l1 (the same with an L1 penalty),"
+        " svr or squared-svr; or the number that LIBLINEAR's train -s has for it (1 to 5, 11 to"
+        " 13); of the options above -c, -p (svr), -e (then the relative duality gap), --gap-tol,"
+        " --shrinking, --precision (of the weights), --threads, --max-iter (passes) and class"
+        " weights apply",
     )
     add("--no-intercept", action="store_true", help="a linear machine without a constant")
 
 
 def make_machine(args: argparse.Namespace, labels: Any) -> Any:
-    """The estimator that the options ask for; `labels` are those of the training data."""
+    """The estimator that the options describe; `labels` are those of the training data."""
     import softmargin
 
-    if args.probability == "1":
-        raise ValueError(
-            "-b 1: no probabilities are trained here. Calibrate the machine with scikit-learn's"
-            " CalibratedClassifierCV, or use predict --decision-values. Models of svm-train -b 1"
-            " give theirs with predict -b 1."
-        )
     if args.linear:
         return _linear_machine(args, labels)
     if args.no_intercept:
         raise ValueError("--no-intercept is for linear machines (--linear).")
-    kind = FORMULATIONS[args.formulation]
+    kind = FORMULATIONS[args.formulation or "c-svc"]
     params: dict[str, Any] = {
-        "kernel": KERNELS[args.kernel],
+        "kernel": FROM_LIBSVM[args.kernel],
         "degree": args.degree,
         "gamma": args.gamma,
         "coef0": args.coef0,
@@ -267,43 +329,72 @@ def make_machine(args: argparse.Namespace, labels: Any) -> Any:
         "precision": args.precision,
         "n_jobs": args.threads,
     }
+    params |= _given_gap_tol(args)
     if kind in ("SVC", "SVR", "NuSVR"):
         params["C"] = args.cost
     if kind in ("NuSVC", "OneClassSVM", "NuSVR"):
         params["nu"] = args.nu
     if kind == "SVR":
         params["epsilon"] = args.epsilon
+    if args.multi_class != "one-vs-one":
+        option = f"--multi-class {args.multi_class}"
+        if kind != "SVC":
+            raise ValueError(f"{option} is for c-svc; the formulation is {args.formulation}.")
+        if args.probability == "1":
+            raise ValueError(f"{option} is not for -b 1. Use one-vs-one, or leave out -b 1.")
+        params["multi_class"] = MULTI_CLASS[args.multi_class]
     if args.class_weight:
         params["class_weight"] = _weights_by_label(args, kind, labels)
+    if args.probability == "1":
+        params["probability"] = True
     return getattr(softmargin, kind)(**params)
 
 
 def _linear_machine(args: argparse.Namespace, labels: Any) -> Any:
-    from softmargin import LinearSVC
+    import softmargin
 
-    for name, default in KERNEL_DEFAULTS.items():
-        if getattr(args, name) != default:
-            option = name.replace("_", "-")
-            raise ValueError(f"--{option} is for kernel machines; a linear machine has none.")
-    if args.threads not in (None, 1) and args.linear != "one-vs-rest":
+    name = linear_name(args.linear)
+    regression = name in LINEAR_REGRESSIONS
+    for name_of_option, default in KERNEL_DEFAULTS.items():
+        if regression and name_of_option == "epsilon":
+            continue
+        if getattr(args, name_of_option) != default:
+            option = name_of_option.replace("_", "-")
+            raise ValueError(f"--{option} is for kernel machines; {args.linear} has none.")
+    if args.threads not in (None, 1) and "multi_class" in LINEAR[name]:
         raise ValueError(
             f"--threads {args.threads} is for --linear one-vs-rest, whose classes are separate"
-            f" problems; the descent of {args.linear} is sequential."
+            f" problems; the descent of {name} is sequential."
         )
-    limit = {} if args.max_iter < 0 else {"max_iter": args.max_iter}
-    weights = _weights_by_label(args, "LinearSVC", labels) if args.class_weight else None
-    return LinearSVC(
-        LINEAR[args.linear],
+    if args.probability == "1" and regression:
+        raise ValueError(f"-b 1 is for classifiers and kernel machines; {args.linear} is neither.")
+    kind = "LinearSVR" if regression else "LinearSVC"
+    special: dict[str, Any] = {**LINEAR[name], **LIBLINEAR.get(args.linear, ("", {}))[1]}
+    special |= _given_gap_tol(args)
+    if regression:
+        special["epsilon"] = args.epsilon
+    if args.class_weight:
+        special["class_weight"] = _weights_by_label(args, kind, labels)
+    if args.probability == "1":
+        special["probability"] = True
+    if args.max_iter >= 0:
+        special["max_iter"] = args.max_iter
+    return getattr(softmargin, kind)(
         C=args.cost,
         tol=args.tolerance,
         shrinking=args.shrinking,
         precision=args.precision,
         fit_intercept=not args.no_intercept,
-        class_weight=weights,
         random_state=args.seed,
         n_jobs=args.threads,
-        **limit,
+        **special,
     )
+
+
+def _given_gap_tol(args: argparse.Namespace) -> dict[str, Any]:
+    if args.gap_tol is None:
+        return {}
+    return {"gap_tol": None if args.gap_tol == math.inf else args.gap_tol}
 
 
 def _weights_by_label(args: argparse.Namespace, kind: str, labels: Any) -> dict[Any, float]:
@@ -311,8 +402,8 @@ def _weights_by_label(args: argparse.Namespace, kind: str, labels: Any) -> dict[
 
     if kind not in ("SVC", "NuSVC", "LinearSVC"):
         raise ValueError(
-            "class weights are for c-svc, nu-svc and linear machines;"
-            f" the formulation is {args.formulation}."
+            "class weights are for c-svc, nu-svc and linear classifiers;"
+            f" the formulation is {args.formulation or args.linear}."
         )
     known = {str(label): label for label in np.unique(labels).tolist()}
     known |= {f"{label:g}": label for label in known.values() if isinstance(label, float)}

@@ -2,7 +2,10 @@
 
 With an output file, the predictions go there, one in a line, and the score to standard output;
 without, the predictions go to standard output and the score to standard error. The score compares
-with the labels or targets of the data file.
+with the labels or targets of the data file; data without them are predicted without a score.
+
+Columns of .csv and .parquet files are matched by name where the model has their names: their order
+does not matter, a missing one is an error, others are ignored with a note.
 
 examples:
   softmargin predict heart_scale heart_scale.model predictions
@@ -15,16 +18,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from softmargin.cli.data_options import (
     DATA_FORMATS,
     add_data_arguments,
     add_json_argument,
     as_json,
-    note,
     read,
+    refuse_to_overwrite,
 )
+from softmargin.cli.terminal import columns as width_of
+from softmargin.cli.terminal import label_text, note, say
+
+if TYPE_CHECKING:
+    from softmargin.io.data.formats import Data
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from softmargin.io.models import read_any_model
-
-    record = read_any_model(args.model)
-    data = read(args, args.data, zero_based=record.precomputed)
+    refuse_to_overwrite([args.data, args.model], [args.output])
+    record = _model(args)
+    data = read_for(args, record, args.data)
     points = _points(args, record, data.X)
+    if not args.quiet:
+        _doubts(args, record, data)
     if args.probability == "1":
         predicted, columns, labels = _probabilities(args, record, points)
     else:
@@ -71,8 +81,92 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def read_for(args: argparse.Namespace, record: Any, path: str) -> Data:
+    """Data for a machine; features are matched by name if the machine and the file have names."""
+    return read(
+        args,
+        path,
+        zero_based=record.precomputed,
+        features=record.feature_names or None,
+        usual_target=record.attributes.get("_target_name"),
+        target_is_needed=False,
+    )
+
+
+def _model(args: argparse.Namespace) -> Any:
+    from softmargin.io.file_error import FileError
+    from softmargin.io.models.formats import format_of, read_any_model
+
+    try:
+        return read_any_model(args.model)
+    except FileError as error:
+        if error.line == 1 and args.data != "-":
+            with suppress(FileError, OSError):
+                format_of(args.data)
+                raise ValueError(
+                    f"{args.model} is no model, but {args.data} is one: the data come first."
+                ) from error
+        raise
+
+
+def _doubts(args: argparse.Namespace, record: Any, data: Data) -> None:
+    """Prints a note if the data probably differ from what the machine was trained on."""
+    if record.precomputed:
+        return
+    if data.feature_names and not record.feature_names:
+        note(
+            f"columns are matched by position: {args.model} does not have the names of the columns"
+            " that it was trained on."
+        )
+    width = record.attributes["n_features_in_"]
+    if data.X.shape[1] > width:
+        note(
+            f"{args.data} has {data.X.shape[1]} features, but those of {args.model} end at {width}."
+        )
+    vectors = record.attributes.get("support_vectors_")
+    if (
+        record.scale is None
+        and vectors is not None
+        and _largest(vectors) <= 1 < _largest(data.X) / 2
+    ):
+        note(
+            f"{args.model} was probably trained on data scaled to [-1, 1]; values of {args.data}"
+            f" are as large as {_largest(data.X):.4g}. Scale them with the ranges of the training"
+            " data (softmargin scale -r)."
+        )
+    if data.y is not None and not record.is_regressor:
+        _doubt_labels(args, record, data.y)
+
+
+def _largest(X: Any) -> float:
+    values = X.data if hasattr(X, "nnz") else X
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+
+
+def _doubt_labels(args: argparse.Namespace, record: Any, y: Any) -> None:
+    import numpy as np
+
+    from softmargin.cli.certificate import listing
+
+    known = [1, -1] if record.kind == "OneClassSVM" else record.attributes["classes_"].tolist()
+    labels, counts = np.unique(y, return_counts=True)
+    foreign = [k for k, label in enumerate(labels.tolist()) if label not in known]
+    if not foreign:
+        return
+    rows = int(counts[foreign].sum())
+    names = listing([label_text(labels[k]) for k in foreign], separator=", ")
+    classes = listing([label_text(label) for label in known], separator=", ")
+    note(
+        f"no label of {args.data} is a class of {args.model}, so the accuracy means nothing: labels"
+        f" {names}; classes {classes}."
+        if rows == len(y)
+        else f"{rows} of {len(y)} rows have labels that are no classes of {args.model} and count as"
+        f" wrong: {names}; classes {classes}."
+    )
+
+
 def _probabilities(args: argparse.Namespace, record: Any, points: Any) -> tuple[Any, Any, Any]:
-    """Predictions, their probabilities, and the labels of these."""
+    """Predictions, their probabilities, and the labels of the probability columns."""
     if args.decision_values:
         raise ValueError("-b 1 and --decision-values write different things: choose one.")
     if record.is_regressor and "probA_" in record.attributes:
@@ -83,8 +177,8 @@ def _probabilities(args: argparse.Namespace, record: Any, points: Any) -> tuple[
         return record.predict(points)[0], None, None
     if not record.has_probabilities:
         raise ValueError(
-            f"{args.model} has no probabilities: only models of svm-train -b 1 have. Use"
-            " --decision-values, or calibrate with scikit-learn's CalibratedClassifierCV."
+            f"{args.model} has no probabilities: only models of train -b 1 have. Train it again so,"
+            " or use --decision-values."
         )
     labels = [1, -1] if record.kind == "OneClassSVM" else record.attributes["classes_"].tolist()
     return *record.predict_probabilities(points), labels
@@ -109,13 +203,15 @@ def _points(args: argparse.Namespace, record: Any, X: Any) -> Any:
 
 
 def _fits(X: Any, width: int) -> bool:
-    """Sparse data may lack the last features: all their values are zero there."""
+    """Sparse data may have fewer columns: the missing features are zero in every row."""
     return bool(X.shape[1] <= width if hasattr(X, "nnz") else X.shape[1] == width)
 
 
 def _score(record: Any, y: Any, predicted: Any) -> dict[str, Any]:
     from softmargin.cli.scoring import accuracy, regression_scores
 
+    if y is None:
+        return {"total": len(predicted)}
     if not record.is_regressor:
         return accuracy(y, predicted)
     if y.dtype.kind not in "fiub":
@@ -124,21 +220,17 @@ def _score(record: Any, y: Any, predicted: Any) -> dict[str, Any]:
 
 
 def _write(path: str, predicted: Any, columns: Any, labels: Any) -> None:
-    """The predictions, each with its row of `columns` behind it; `labels` are said first."""
+    """Writes a line of `labels`, if any, then each prediction followed by its row of `columns`."""
     from softmargin.io.streams import writing
 
-    lines = [_text(label) for label in predicted.tolist()]
+    lines = [label_text(label) for label in predicted.tolist()]
     if columns is not None:
         rows = columns.reshape(len(lines), -1).tolist()
         lines = [" ".join([line, *map(repr, row)]) for line, row in zip(lines, rows, strict=True)]
     if labels is not None:
-        lines.insert(0, " ".join(["labels", *map(_text, labels)]))
+        lines.insert(0, " ".join(["labels", *map(label_text, labels)]))
     with writing(path) as stream:
         stream.write("".join(f"{line}\n" for line in lines).encode())
-
-
-def _text(label: Any) -> str:
-    return f"{label:.17g}" if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _report(
@@ -153,7 +245,9 @@ def _report(
                 result |= {"labels": labels, "probabilities": columns.tolist()}
             elif columns is not None:
                 result["decision_values"] = columns.tolist()
-        print(as_json(result), file=sys.stderr if args.output == "-" else sys.stdout)
+        say(as_json(result), file=sys.stderr if args.output == "-" else sys.stdout)
     elif not args.quiet:
         out = sys.stderr if args.output in (None, "-") else sys.stdout
-        print(*prediction_lines(result), sep="\n", file=out)
+        lines = prediction_lines(result, width_of(out))
+        if lines:
+            say(*lines, file=out)

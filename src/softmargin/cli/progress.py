@@ -1,21 +1,21 @@
-"""Progress on standard error, for a terminal and only there."""
+"""Progress on standard error, only if it is a terminal: the same line as with ``verbose=1``."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
-WIDTH = 24
-PATIENCE = 0.5  # seconds before the first line: what ends sooner needs none
+from softmargin.cli.terminal import columns, is_terminal
+
+PATIENCE = 0.5  # seconds before the first line: shorter work needs no progress
 INTERVAL = 0.1
 
 
 class Progress:
-    """One line that is written again and again, and goes away at the end."""
+    """One line that is overwritten at each update and erased at the end."""
 
-    def __init__(self, enabled: bool = True) -> None:
-        self.enabled = enabled and sys.stderr is not None and sys.stderr.isatty()
+    def __init__(self, name: str, enabled: bool = True) -> None:
+        self.name, self.enabled = name, enabled and is_terminal(sys.stderr)
         self.start = self.last = time.perf_counter()
         self.shown = 0
 
@@ -23,31 +23,23 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.erase()
+
+    def erase(self) -> None:
+        """Makes room for other output; the next update brings the line back."""
         if self.shown:
             print("\r" + " " * self.shown + "\r", end="", file=sys.stderr, flush=True)
+            self.shown = 0
 
-    def show(self, text: str, fraction: float | None = None) -> None:
+    def show(self, text: str, fraction: float) -> None:
         now = time.perf_counter()
         if not self.enabled or now - self.start < PATIENCE or now - self.last < INTERVAL:
             return
+        from softmargin.fitting.progress import live_line
+
         self.last = now
-        # A line that wraps could not be written over, and in the last column it may.
-        room = _columns() - 1
-        line = f"{bar(fraction)}{text}  {now - self.start:.0f} s"[:room]
+        # A wrapped line cannot be overwritten, and text in the last column may wrap.
+        room = columns(sys.stderr) - 1
+        line = live_line(self.name, fraction, now - self.start, text, room)
         self.shown = min(max(self.shown, len(line)), room)
         print("\r" + line.ljust(self.shown), end="", file=sys.stderr, flush=True)
-
-
-def _columns() -> int:
-    """Of the terminal behind standard error; standard output may go elsewhere."""
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except OSError:
-        return 80
-
-
-def bar(fraction: float | None) -> str:
-    if fraction is None:
-        return ""
-    done = round(WIDTH * min(max(fraction, 0.0), 1.0))
-    return f"[{'#' * done}{'.' * (WIDTH - done)}] "

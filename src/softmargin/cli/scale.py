@@ -1,7 +1,8 @@
 """Scale the features of a data file to a range, as svm-scale does.
 
 Test data must be scaled with the range of the training data: save it with -s, restore it with -r.
-Features that are constant, or that the restored range does not know, are left out.
+Features that are constant, or that the restored range does not know, are left out. Data without
+labels are scaled, too. Columns of tables are matched by name.
 
 examples:
   softmargin scale -s ranges train > train.scale
@@ -13,9 +14,16 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from typing import Any
 
-from softmargin.cli.data_options import DATA_FORMATS, add_data_arguments, note, read
+from softmargin.cli.data_options import (
+    DATA_FORMATS,
+    add_data_arguments,
+    read,
+    refuse_to_overwrite,
+)
+from softmargin.cli.terminal import note
 
 
 def finite(word: str) -> float:
@@ -55,14 +63,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from softmargin.io.data_file import write_data
-    from softmargin.io.libsvm_range import write_range
+    from softmargin.io.data.formats import write_data
+    from softmargin.io.data.ranges import read_range, write_range
 
-    data = read(args, args.data)
-    scale = _restored(args, data) if args.restore else _fitted(args, data)
+    refuse_to_overwrite([args.data, args.restore], [args.save, args.output])
+    known = read_range(args.restore) if args.restore else None
+    names = known.names if known else ()
+    needed = args.scale_target is not None
+    data = read(args, args.data, target_is_needed=needed, features=names or None)
+    scale = _restored(args, data, known) if known else _fitted(args, data)
     if args.save:
-        write_range(args.save, scale)
-    y = scale.target.apply(data.y) if scale.target else data.y
+        write_range(args.save, replace(scale, names=data.feature_names))
+    y = scale.target.apply(data.y) if scale.target and data.y is not None else data.y
     scaled = scale.apply(data.X)
     write_data(args.output, scaled, y, feature_names=data.feature_names)
     if scaled.nnz > 2 * getattr(data.X, "nnz", scaled.nnz):
@@ -74,9 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fitted(args: argparse.Namespace, data: Any) -> Any:
-    from dataclasses import replace
-
-    from softmargin.io.libsvm_range import Range, TargetRange
+    from softmargin.io.data.ranges import Range, TargetRange
 
     lower = -1.0 if args.lower is None else args.lower
     upper = 1.0 if args.upper is None else args.upper
@@ -95,19 +105,21 @@ def _fitted(args: argparse.Namespace, data: Any) -> Any:
     return replace(scale, target=TargetRange(lower, upper, float(y.min()), float(y.max())))
 
 
-def _restored(args: argparse.Namespace, data: Any) -> Any:
-    from softmargin.io.libsvm_range import read_range
-
-    scale = read_range(args.restore)
+def _restored(args: argparse.Namespace, data: Any, scale: Any) -> Any:
+    if data.feature_names and not scale.names:
+        note(
+            f"columns are matched by position: {args.restore} does not have the names of the"
+            " columns that it was made of."
+        )
     target = (scale.target.lower, scale.target.upper) if scale.target else None
     given = {
         "--lower": (args.lower, scale.lower),
         "--upper": (args.upper, scale.upper),
         "--scale-target": (args.scale_target and tuple(args.scale_target), target),
     }
-    passed_over = [name for name, (ours, its) in given.items() if ours not in (None, its)]
-    if passed_over:
-        note(f"passed over: {', '.join(passed_over)}; {args.restore} says how to scale")
+    ignored = [name for name, (ours, its) in given.items() if ours not in (None, its)]
+    if ignored:
+        note(f"ignored: {', '.join(ignored)}; {args.restore} says how to scale")
     unknown = scale.unknown(data.X)
     if unknown:
         some = ", ".join(map(str, unknown[:8])) + (", ..." if len(unknown) > 8 else "")

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("size", type=int, help="number of rows to choose")
     add("output", nargs="?", default="-", help="where to write them (default: standard output)")
     add("rest_output", nargs="?", metavar="rest", help="where to write the other rows")
-    add("--rest", metavar="FILE", help="the same")
+    add("--rest", metavar="FILE", help="where to write the other rows, as the last argument says")
     add(
         "-s",
         "--method",
@@ -38,9 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from softmargin.io.libsvm_data import read_libsvm
+    from softmargin.cli.data_options import refuse_to_overwrite
+    from softmargin.io.data.libsvm_text import read_libsvm
     from softmargin.io.streams import Named, check_target, reading, writing
 
+    rest = args.rest or args.rest_output
+    refuse_to_overwrite([args.data], [args.output, rest])
     with reading(args.data) as stream:
         text = stream.read()
     _, labels = read_libsvm(Named(text, args.data))
@@ -56,7 +59,6 @@ def run(args: argparse.Namespace) -> int:
         chosen[_stratified(labels, args.size, rng)] = True
     lines = _rows_of(text)
     outputs = [(args.output, chosen)]
-    rest = args.rest or args.rest_output
     if rest:
         outputs.append((rest, ~chosen))
     for path, _ in outputs:
@@ -68,13 +70,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rows_of(text: bytes) -> list[bytes]:
-    """The lines that are rows: not empty and more than a comment."""
+    """The lines that hold a row, that is, not only blanks or a comment."""
     lines = (line.rstrip(b"\r") for line in text.split(b"\n"))
     return [line for line in lines if line.partition(b"#")[0].strip(b" \t")]
 
 
 def _stratified(labels: Any, size: int, rng: Any) -> list[int]:
-    """Of each class its share, rounded such that the shares add up (largest remainder)."""
+    """Random rows in the proportions of the classes, rounded so that the counts add up to `size`
+    (largest remainder)."""
     import numpy as np
 
     classes, codes = np.unique(labels, return_inverse=True)

@@ -1,13 +1,17 @@
 """Train a machine on a data file and write its model, as svm-train does.
 
-The model is written in LIBSVM's text format, which svm-predict reads too, or, if its name ends in
-.softmargin, in softmargin's own, with the certificate of how optimal it is. A linear machine is
-written in LIBLINEAR's format.
+The model is written in LIBSVM's text format, which svm-predict reads too, or in softmargin's own,
+with the certificate of how optimal it is and the names of the columns, which predict matches.
+softmargin's own is the format for names that end in .softmargin, and, unless the name ends in
+.model, for .csv and .parquet files and for classes that are words. The text of a linear machine is
+LIBLINEAR's.
+
+With options in svm-train's letters alone (-c 10 -g 0.5), the report ends with svm-train's lines.
 
 examples:
-  softmargin train heart_scale                     # C-SVC, rbf kernel; writes heart_scale.model
-  softmargin train -c 10 -g 0.5 -v 5 heart_scale   # cross-validation with 5 folds
-  softmargin train --formulation epsilon-svr --kernel linear prices.csv prices.softmargin
+  softmargin train heart_scale                    # writes heart_scale.model
+  softmargin train -c 10 -g 0.5 -v 5 heart_scale  # cross-validation, 5 folds
+  softmargin train -s epsilon-svr -t linear --target price houses.csv
   softmargin train --linear weston-watkins news.svm.gz news.model
   softmargin train --time-limit 60 --save-on-interrupt large.svm.gz
 """
@@ -15,6 +19,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,9 +32,11 @@ from softmargin.cli.data_options import (
     add_json_argument,
     as_json,
     read,
+    refuse_to_overwrite,
 )
 from softmargin.cli.machine_options import add_machine_arguments, make_machine, respell, seed
 from softmargin.cli.progress import Progress
+from softmargin.cli.terminal import note, say
 
 __all__ = ["add_arguments", "respell", "run"]
 
@@ -37,7 +44,12 @@ __all__ = ["add_arguments", "respell", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", help=f"the training data: {DATA_FORMATS}")
-    add("model", nargs="?", help="where to write the model (default: the data's name + .model)")
+    add(
+        "model",
+        nargs="?",
+        help="where to write the model (default: in the current folder, the data's name + .model,"
+        " or + .softmargin where that is the format)",
+    )
     add_machine_arguments(parser)
     add(
         "-v",
@@ -64,30 +76,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from softmargin.cli.examples import training_examples
     from softmargin.cli.wording import spoken
+    from softmargin.io.models.formats import write_any_model
+    from softmargin.io.models.record import Record
     from softmargin.io.streams import check_target
 
-    model = args.model or default_model_name(args.data)
-    if args.cross_validate is None:
-        check_target(model)
-    else:
+    if args.cross_validate is not None:
         _refuse_options_of_a_model(args)
-    examples = training_examples(
-        args, read(args, args.data, zero_based=args.kernel == "precomputed")
-    )
+    elif args.model:
+        refuse_to_overwrite([args.data], [args.model])
+        check_target(args.model)
+    data = read(args, args.data, zero_based=args.kernel == "precomputed")
+    examples = training_examples(args, data)
     machine = make_machine(args, examples.y)
     if args.cross_validate is not None:
         return _cross_validate(args, machine, examples)
-    _check_format(args, machine, examples, model)
-    with spoken(args.quiet), Progress(not args.quiet) as progress:
+    names = {} if args.kernel == "precomputed" else names_of(data)
+    model, format = _place(args, machine, examples, names)
+    if args.probability == "1" and format == "liblinear":
+        raise ValueError(
+            f"LIBLINEAR's format has no place for the probabilities of -b 1: {model}. Use"
+            " softmargin's format (--format native, or a name that ends in .softmargin)."
+        )
+    if args.probability == "1" and format == "libsvm" and hasattr(machine, "class_weight"):
+        machine.probability = "platt"  # what svm-predict -b 1 computes from the file
+    with spoken(args.quiet), Progress(type(machine).__name__, not args.quiet) as progress:
         _fit(args, machine, examples, progress)
-    _write(args, machine, examples, model)
-    _report(args, machine, model)
-    return INTERRUPTED if _interrupted(machine.solution_) else OK
+    record = examples.with_serials(Record.of(machine))
+    record.attributes |= names
+    write_any_model(model, record, format)
+    _report(args, record, model)
+    if not args.quiet and args.kernel != "precomputed":
+        _hints(data, model, format)
+    return INTERRUPTED if _interrupted(record.attributes["solution_"]) else OK
 
 
-def default_model_name(data: str) -> str:
+def default_model_name(data: str, format: str) -> str:
     """The data's name + .model, in the current folder, as svm-train does."""
-    return "model" if data == "-" else f"{Path(data).name}.model"
+    suffix = ".softmargin" if format == "native" else ".model"
+    return (
+        f"model{suffix if format == 'native' else ''}"
+        if data == "-"
+        else (f"{Path(data).name}{suffix}")
+    )
+
+
+def names_of(data: Any) -> dict[str, Any]:
+    """The column names of a table, as attributes of the machine that is trained on it."""
+    import numpy as np
+
+    if not data.feature_names:
+        return {}
+    names = np.array(data.feature_names, dtype=object)
+    return {"feature_names_in_": names, "_target_name": data.target_name}
 
 
 def _refuse_options_of_a_model(args: argparse.Namespace) -> None:
@@ -95,37 +135,53 @@ def _refuse_options_of_a_model(args: argparse.Namespace) -> None:
         "--time-limit": args.time_limit is not None,
         "--save-on-interrupt": args.save_on_interrupt,
         "--format": args.format is not None,
+        "-b 1": args.probability == "1",
     }
     for option in (option for option, is_given in given.items() if is_given):
         raise ValueError(f"{option} is for a training that writes a model; -v writes none.")
 
 
-def _check_format(args: argparse.Namespace, machine: Any, examples: Any, model: str) -> None:
-    """Refuses a format that cannot hold the model before it is trained, not after."""
+def _place(
+    args: argparse.Namespace, machine: Any, examples: Any, names: dict[str, Any]
+) -> tuple[str, str]:
+    """The name of the model file and its format.  Raises an error before training, not after, if
+    the format cannot hold the model or the file cannot be written."""
     import numpy as np
 
-    from softmargin.io.models import check_format, format_for
-    from softmargin.io.record import Record
+    from softmargin.io.models.formats import check_format, format_for
+    from softmargin.io.models.record import Record
+    from softmargin.io.streams import check_target
 
-    # Fractions are no classes: a classifier refuses them itself, and says so better.
+    # Fractions are not classes; the classifier rejects them later with a better message.
     labels = examples.y[:0] if examples.y.dtype.kind == "f" else examples.y
-    classes = {"classes_": np.unique(labels)}
-    record = Record(type(machine).__name__, machine.get_params(deep=False), classes)
-    check_format(model, record, args.format or format_for(model, record))
+    attributes = {"classes_": np.unique(labels), **names}
+    record = Record(type(machine).__name__, machine.get_params(deep=False), attributes)
+    format = args.format or format_for(args.model or "", record)
+    model = args.model or default_model_name(args.data, format)
+    refuse_to_overwrite([args.data], [model])
+    check_target(model)
+    check_format(model, record, format)
+    return model, format
 
 
 def _fit(args: argparse.Namespace, machine: Any, examples: Any, progress: Progress) -> None:
-    """Trains; shows the progress, and stops at the time limit or at Ctrl-C."""
-    from softmargin.watching import watched
+    """Trains, shows progress, and stops at the time limit or at Ctrl-C."""
+    from softmargin.fitting.progress import Summary
 
-    keep = args.save_on_interrupt
+    keep, text_of = args.save_on_interrupt, Summary()
+
+    def show(status: Any) -> None:
+        progress.show(text_of(status), status.progress)
+
     machine.set_params(time_limit=args.time_limit, on_interrupt="keep" if keep else "raise")
+    machine.set_params(callbacks=[show])
     try:
-        with watched(lambda status, _: progress.show(_standing(status, args), status.progress)):
-            machine.fit(examples.X, examples.y)
+        machine.fit(examples.X, examples.y)
     except KeyboardInterrupt:
         hint = "" if keep else " (--save-on-interrupt writes the one so far)"
         raise KeyboardInterrupt(f"no model is written{hint}") from None
+    finally:
+        machine.set_params(callbacks=None)  # not a parameter of the model
 
 
 def _interrupted(solution: Any) -> bool:
@@ -134,36 +190,43 @@ def _interrupted(solution: Any) -> bool:
     return any(s.stop_reason is StopReason.INTERRUPTED for s in solution.problems or [solution])
 
 
-def _standing(status: Any, args: argparse.Namespace) -> str:
-    pair = f"pair {status.ended + 1} of {status.problems}, " if status.problems > 1 else ""
-    steps = "passes" if args.linear else "iterations"
-    measure = f"{status.measure.name} {status.violation:.3g}"
-    return f"{pair}{status.iterations} {steps}, {measure}"
-
-
-def _write(args: argparse.Namespace, machine: Any, examples: Any, model: str) -> None:
-    from softmargin.io.models import format_for, write_any_model
-    from softmargin.io.record import Record
-
-    record = examples.with_serials(Record.of(machine))
-    write_any_model(model, record, args.format or format_for(model, record))
-
-
-def _report(args: argparse.Namespace, machine: Any, model: str) -> None:
+def _report(args: argparse.Namespace, record: Any, model: str) -> None:
     from softmargin.cli.certificate import as_dict, as_lines
+    from softmargin.cli.libsvm_lines import svm_train_lines
 
-    out = sys.stderr if model == "-" else sys.stdout  # there the model is
+    out = sys.stderr if model == "-" else sys.stdout  # with "-" the model goes to stdout
     if args.json:
-        print(as_json({"model": model, **as_dict(machine)}), file=out)
+        say(as_json({"model": model, **as_dict(record)}), file=out)
     elif not args.quiet:
-        print(*as_lines(machine), f"model       {model}", sep="\n", file=out)
+        say(*as_lines(record), f"model       {model}", file=out, hanging=12)
+        if _in_letters(args.words) and not args.linear:
+            say(*svm_train_lines(record), file=out)
+
+
+def _in_letters(words: list[str]) -> bool:
+    """Whether there are options and all are short ones, as with svm-train."""
+    letters = [word for word in words if re.fullmatch("-[a-z].*", word)]
+    return bool(letters) and not any(word.startswith("--") for word in words)
+
+
+def _hints(data: Any, model: str, format: str) -> None:
+    from softmargin.cli.examples import unscaled
+
+    uneven = unscaled(data)
+    if uneven:
+        note(f"{uneven} Scale them first (softmargin scale), or use softmargin easy.")
+    if data.feature_names and format != "native":
+        note(
+            f"{model} cannot hold the names of the columns: predict will match them by their"
+            " position. Name the model .softmargin to keep them."
+        )
 
 
 def _cross_validate(args: argparse.Namespace, machine: Any, examples: Any) -> int:
     from softmargin.cli.cross_validation import cross_validate, score_lines
     from softmargin.cli.wording import spoken
 
-    with spoken(args.quiet), Progress(not args.quiet) as progress:
+    with spoken(args.quiet), Progress("folds", not args.quiet) as progress:
         result = cross_validate(machine, examples, args.cross_validate, args.seed, progress.show)
-    print(as_json(result) if args.json else "\n".join(score_lines(result)))
+    say(*([as_json(result)] if args.json else score_lines(result)))
     return OK

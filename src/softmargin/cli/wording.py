@@ -1,4 +1,4 @@
-"""What machines say, in the words of the command line: its options, not Python's parameters."""
+"""Messages of machines for the command line: options instead of Python's parameters."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from softmargin.cli.data_options import note
+from softmargin.cli.terminal import note
 from softmargin.solution import StopReason
 
 OPTIONS = {
     "C": "--cost",
     "cache_size": "--cache-size",
     "class_weight": "--class-weight",
+    "gap_tol": "--gap-tol",
     "max_iter": "--max-iter",
+    "multi_class": "--multi-class",
     "n_jobs": "--threads",
     "random_state": "--seed",
     "time_limit": "--time-limit",
     "tol": "--tolerance",
     "working_set": "--working-set",
 }
-"""Parameters whose option has another name."""
+"""Parameters whose option has a different name."""
 
 REMEDIES = {
     StopReason.MAX_ITER: "Scale the data first (softmargin scale), or raise --max-iter.",
     StopReason.TIME_LIMIT: "Allow more time (--time-limit) or raise --tolerance.",
-    StopReason.INTERRUPTED: "A training cannot go on from a model: it has to begin anew.",
+    StopReason.INTERRUPTED: "Training cannot continue from a model: it has to start again.",
 }
-"""Where Python has a remedy that the command line has not."""
+"""Remedies that replace those of the Python interface, which the command line does not have."""
 
 _REFUSED = re.compile(r"The '(\w+)' parameter of \w+ must")
 _NAMED = re.compile(rf"\b({'|'.join(name for name in OPTIONS if len(name) > 1)})\b(=?)")
@@ -43,7 +45,7 @@ def in_options(text: str) -> str:
 
 @contextmanager
 def spoken(quiet: bool) -> Iterator[None]:
-    """Errors of a machine in these words, and its warnings as notes on standard error."""
+    """Rewords a machine's errors for the command line, and prints its warnings as notes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -1,4 +1,4 @@
-"""What is wrong with a file, and where."""
+"""The error for a broken file: what is wrong, and where."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class FileError(ValueError):
 
     Attributes
     ----------
-    path, line, column : where; line and column count from 1 and are None where they mean nothing.
+    path, line, column : where; line and column count from 1 and are None if they do not apply.
     found, expected : str or None
     """
 
@@ -40,7 +40,7 @@ class FileError(ValueError):
 
     @property
     def message(self) -> str:
-        """What was found and expected, without where."""
+        """What was found and what was expected, without the location."""
         if self.found is None:
             return f"expected {self.expected}"
         return f"found {shown(self.found)}, expected {self.expected}"
@@ -56,7 +56,7 @@ def _rebuild(
 
 
 def name_of(path: Any) -> str:
-    """How a message calls a file or a stream."""
+    """The name of a file or a stream in messages."""
     if isinstance(path, (str, os.PathLike)):
         text = os.fspath(path)
         return text if isinstance(text, str) else os.fsdecode(text)
@@ -65,7 +65,7 @@ def name_of(path: Any) -> str:
 
 
 def shown(text: str) -> str:
-    """A piece of a file as a message shows it: quoted, printable and not long."""
+    """A piece of a file as messages show it: quoted, printable and short."""
     if not text:
         return "nothing"
     short = text if len(text) <= 40 else text[:37] + "..."

@@ -1,40 +1,40 @@
-"""Opening files: compressed or not, as bytes in blocks of whole lines, and atomic writing."""
+"""Reading and writing files, compressed or not; reading in blocks of whole lines."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from softmargin.io import atomic
 from softmargin.io.file_error import FileError, name_of
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-# A block for each thread: what was just copied from the file should still be in a cache.
+# Per thread: small enough that what was just copied from the file is still in the cache.
 BLOCK_BYTES, SMALL_BLOCK_BYTES = 2**21, 2**15
 
 
 def compression(path: Any) -> str:
-    """The suffix that says how a file is compressed, or nothing."""
+    """The suffix that tells how a file is compressed, or "" if it is not."""
     suffix = Path(name_of(path)).suffix.lower()
     return suffix if suffix in COMPRESSED else ""
 
 
 def suffix_within(path: Any) -> str:
-    """The suffix that says what a file is, below that of its compression."""
+    """The suffix that tells the file's format, without that of its compression."""
     name = Path(name_of(path))
     return (name.with_suffix("") if compression(name) else name).suffix.lower()
 
 
 @contextmanager
 def reading(path: Any) -> Iterator[Any]:
-    """A binary stream that can be read again from its start (``seek(0)``), decompressed.
+    """A binary stream of the decompressed file that can be read again from its start (``seek(0)``).
 
-    `path` is the name of a file, "-" for standard input, or a binary stream.
+    `path` is a file name, "-" for standard input, or a binary stream.
     """
     if path == "-" or hasattr(path, "read"):
         stream = _standard(sys.stdin, "input") if path == "-" else path
@@ -45,7 +45,7 @@ def reading(path: Any) -> Iterator[Any]:
 
 
 class Named(io.BytesIO):
-    """A text as a stream that messages call by the name of the file it came from."""
+    """A stream of bytes with the name of the file that they came from, for messages."""
 
     def __init__(self, text: bytes, name: str) -> None:
         super().__init__(text)
@@ -54,7 +54,7 @@ class Named(io.BytesIO):
 
 @contextmanager
 def _broken_archives(path: Any) -> Iterator[None]:
-    """Errors of a decompressor, told as errors of the file."""
+    """Turns errors of a decompressor into FileError."""
     import lzma
     import zlib
 
@@ -64,7 +64,7 @@ def _broken_archives(path: Any) -> Iterator[None]:
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise FileError(path, f"a complete {kind} file", found=str(error)) from error
     except OSError as error:
-        if kind and error.errno is None:  # gzip and bz2 call a broken file so
+        if kind and error.errno is None:  # what gzip and bz2 raise for a broken file
             raise FileError(path, f"a valid {kind} file", found=str(error)) from error
         raise
 
@@ -77,7 +77,7 @@ def _decompressed(path: Any) -> Any:
 
 
 def _opener(kind: str) -> Any:
-    """What opens files that are compressed in this way, as ``open`` does."""
+    """The function that opens files of this compression, like ``open``."""
     if kind == ".gz":
         import gzip
 
@@ -114,7 +114,7 @@ def _open_zstandard(path: Any, mode: str) -> Any:
 
 
 def _zstandard_bytes(path: Any, zstandard: Any) -> bytes:
-    """All of it: zstandard's streams cannot go back to their start."""
+    """The whole content, because zstandard's streams cannot seek back to their start."""
     try:
         with zstandard.open(path, "rb") as stream:
             content: bytes = stream.read()
@@ -126,8 +126,8 @@ def _zstandard_bytes(path: Any, zstandard: Any) -> bytes:
 def line_blocks(stream: Any, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
     """The rest of a stream in blocks of about `size` bytes that end with a line (or the stream).
 
-    The first blocks are smaller: a small file shall not pay for a large buffer.  A block is valid
-    until the next one is asked for.
+    The first blocks are smaller, so that a small file does not pay for a large buffer.  A block is
+    valid until the next one is requested.
     """
     buffer, held = bytearray(min(size, SMALL_BLOCK_BYTES)), 0
     while True:
@@ -148,9 +148,9 @@ def line_blocks(stream: Any, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
 
 @contextmanager
 def writing(path: Any) -> Iterator[Any]:
-    """A binary stream whose content appears under its name at the end, whole, or not at all.
+    """A binary stream whose content becomes the file at the end, or not at all if anything fails.
 
-    `path` is the name of a file, "-" for standard output, or a binary stream.
+    `path` is a file name, "-" for standard output, or a binary stream.
     """
     if path == "-" or hasattr(path, "write"):
         stream = _standard(sys.stdout, "output") if path == "-" else path
@@ -163,51 +163,41 @@ def writing(path: Any) -> Iterator[Any]:
             yield stream
         return
     target = Path(os.path.realpath(path))
-    with _errors_of(path, f".{target.name}."):
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
-        try:
-            with _compressing(temporary, compression(path)) as stream:
-                yield stream
-            _adopt_mode(temporary, target)
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    with (
+        _errors_of(path),
+        atomic.replacing(target) as raw,
+        _compressing(raw, path) as stream,
+    ):
+        yield stream
 
 
 def _standard(stream: Any, name: str) -> Any:
-    if stream is None:  # how Python finds it when the shell has closed it
+    if stream is None:  # Python sets it to None if the shell has closed it
         raise OSError(f"standard {name} is closed; name a file instead of -")
     return stream.buffer
 
 
 def _is_device(path: Any) -> bool:
-    """Whether bytes go there as they come: /dev/stdout, a named pipe.  To be asked of the name as
-    it is: what /dev/stdout leads to need not be the name of anything."""
+    """Whether `path` is written directly, such as /dev/stdout or a named pipe.  Symbolic links
+    must not be resolved first: what /dev/stdout points to may have no name."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 @contextmanager
-def _errors_of(path: Any, temporary: str | None = None) -> Iterator[None]:
-    """Errors of the system that name no file, or one that begins with `temporary`, name `path`."""
+def _errors_of(path: Any) -> Iterator[None]:
+    """Puts the name `path` into system errors that name no file or a temporary one."""
     try:
         yield
-    except FileError as error:
-        if temporary and Path(error.path).name.startswith(temporary):
-            raise FileError(path, error.expected, found=error.found) from None
-        raise
     except OSError as error:
-        named = error.filename
-        ours = named is None or bool(temporary and Path(named).name.startswith(temporary))
+        ours = error.filename is None or atomic.is_temporary(error.filename)
         if error.errno is None or not ours:
             raise
         raise OSError(error.errno, error.strerror, name_of(path)) from error
 
 
 def check_target(path: Any) -> None:
-    """Refuses a name under which no file can appear; best known before what to write is made."""
+    """Raises OSError if no file of this name can be written; called before the work, to fail
+    early."""
     if path == "-" or hasattr(path, "write"):
         return
     target = Path(os.path.realpath(path))
@@ -221,27 +211,24 @@ def check_target(path: Any) -> None:
         raise PermissionError(f"{path}: the folder {target.parent} cannot be written to")
 
 
-def _adopt_mode(temporary: Path, target: Path) -> None:
-    """The permissions of the file that is replaced, or those of any new file."""
-    if target.exists():
-        mode = target.stat().st_mode & 0o777
-    else:
-        mask = os.umask(0)
-        os.umask(mask)
-        mode = 0o666 & ~mask
-    os.chmod(temporary, mode)
-
-
 @contextmanager
-def _compressing(path: Path, kind: str) -> Iterator[Any]:
-    if kind == ".gz":
+def _compressing(raw: Any, path: Any) -> Iterator[Any]:
+    """A stream that compresses into `raw`, according to the suffix of `path`."""
+    kind = compression(path)
+    if not kind:
+        yield raw
+    elif kind == ".gz":
         import gzip
 
-        # No name and no time in the header: the same content makes the same file.
-        with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
+        # No name and no time in the header, so that the same content makes the same file.
+        with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
             yield stream
     else:
-        with _opener(kind)(path, "wb") if kind else open(path, "wb") as stream:
+        try:
+            compressed = _opener(kind)(raw, "wb")
+        except FileError as error:
+            raise FileError(path, error.expected) from None
+        with compressed as stream:
             yield stream
 
 

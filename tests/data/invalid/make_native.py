@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from softmargin import SVC
-from softmargin.io.container import Container, write_container
-from softmargin.io.model_file import write_model
-from softmargin.io.record import Record
+from softmargin.io.models.container import Container, write_container
+from softmargin.io.models.native import write_model
+from softmargin.io.models.record import Record
 
 FOLDER = Path(__file__).parent / "native"
 SHAPE = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,), }"
@@ -50,7 +50,7 @@ def write_members(name: str, change: Callable[[dict], None], compress: int = 0) 
 
 
 def with_sums(members: dict) -> None:
-    """Makes the checksums right again."""
+    """Corrects the checksums."""
     import hashlib
 
     header = json.loads(members["header.json"])

@@ -1,63 +1,89 @@
-// Block coordinate descent on the dual of a linear multi-class machine, one example a block:
-// Algorithm 1 of Wang and Scott, 2021, for the three machines of subproblem.hpp.
+// Block coordinate descent on the dual of a linear multi-class machine: Algorithm 1 of Wang and
+// Scott, 2021, for the machines of machine.hpp.
 //
 //   minimise 1/2 |W|^2 + sum_i C_i loss(W'x_i, y_i)
 //
-// Given: rows x_i, their classes, their C_i, and a sub-problem solver. A visit computes the scores
-// of an example, solves for its whole block, and moves W. Kept: W and the non-zero dual variables.
+// Given: rows x_i, their classes y_i and their C_i. Kept: W and the non-zero dual variables.
 //
-// The duality gap is a sum over examples, C_i loss_i - sum_c beta_ic e_ic, whose terms are never
-// negative; so it is added up on the way, each term as of the example's last visit, and a complete
-// check of all examples and classes is made only when that sum says it is worth it.
-// run() continues where it stopped; slices of any length give the same steps.
+//   1  beta = 0                                          constructor, or start_from()
+//   2  W = 0
+//   3  while not converged                               solver.hpp
+//   4    for each i, in random order                     begin_pass(), advance_pass(), end_pass()
+//   5      v = (1 - margins of i) / |x_i|^2 + (I + 11') beta_i      compute_errors(), compute_v()
+//   6      b = the solution of the sub-problem (4) with v and C_i   Machine::solve()
+//   7      W += the effect of b - beta_i                            update_weights()
+//   8      beta_i = b                                               update_support()
+//
+// It differs from the paper in three points. Passes skip examples that seem settled, and visits
+// skip such classes (shrinking.hpp). The variables of the sub-problem are in units of scores, that
+// is, |x_i|^2 times the paper's (machine.hpp). And only the classes whose variable can end above
+// zero take part in it:
+//
+// A class with beta_c = 0 has v_c = e_c + G, where G = |x|^2 1'beta, so it ends above zero only if
+// e_c > g - G, with g the sum of the solution b. This g is the root of a decreasing function phi,
+// whose slope below G is -1 or steeper: phi(g) = sum_c clip(v_c - g, 0, U) - g for Weston-Watkins.
+// Compute phi(G) over the support and the classes with a loss (e_c > 0):
+//   phi(G) >= 0: then g >= G, and no other class can end above zero;
+//   phi(G) < 0: then g >= G + phi(G), so the classes with e_c > phi(G) take part too.
+//
+// The duality gap is a sum over examples, C_i loss_i + sum_c (cost(beta_ic) - beta_ic e_ic), whose
+// terms are never negative. It is estimated at no cost by adding up each term as of the example's
+// last visit.
 #pragma once
 
-#include <chrono>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <stdexcept>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "any_descent.hpp"
-#include "block.hpp"
-#include "extrapolation.hpp"
+#include "duals.hpp"
+#include "machine.hpp"
 #include "rows.hpp"
+#include "shrinking.hpp"
 #include "shuffle.hpp"
-#include "step.hpp"
-#include "turns.hpp"
+#include "weights.hpp"
 
 namespace softmargin::linear {
 
+// What is given besides the rows, one value for each of them.
+struct Given {
+  const std::int32_t* labels;  // -1: a class without weights of its own (one-vs-rest only)
+  const double* upper;         // C_i
+  const double* own_upper;     // C_i in the column of the example's own class; null: the same
+  const double* targets;       // of a regression; null in classification
+};
+
 template <class Real, class Machine>
-class Descent final : public AnyDescent<Real> {
+class Descent {
  public:
-  // labels: -1 for a class that has no weights of its own (one-vs-rest).
-  Descent(const RowReader& rows, const std::int32_t* labels, const double* upper,
-          std::int32_t classes, double tolerance, bool shrinking, bool extrapolation,
-          std::uint64_t seed)
+  Descent(const RowReader& rows, const Given& given, std::int32_t classes, Machine machine,
+          bool shrinking, std::uint64_t seed)
       : rows_(rows),
-        step_(rows, classes),
+        machine_(machine),
         classes_(classes),
-        tolerance_(tolerance),
         shrinking_(shrinking),
         random_(seed),
-        examples_(rows.count) {
-    if (extrapolation) extrapolation_.emplace(rows, classes);
-    Row row;
+        examples_(rows.count),
+        weights_(rows.features, classes),
+        score_(classes + padding),
+        found_(classes + 1),
+        candidates_(classes) {
     double entries = 0;
     for (std::int32_t i = 0; i < rows.count; ++i) {
       Example& x = examples_[i];
-      x.label = labels[i];
+      x.label = given.labels[i];
       if (x.label < (Machine::coupled ? 0 : -1) || x.label >= classes)
         throw std::invalid_argument("a label is not the number of a class");
-      x.upper = upper[i];
-      if (x.upper <= 0) continue;  // as if it were not there
-      rows_.read(i, row);
-      for (std::size_t e = 0; e < row.size; ++e) x.squared_norm += row.value[e] * row.value[e];
-      entries += static_cast<double>(row.size);
+      x.upper = given.upper[i];
+      x.own_upper = given.own_upper ? given.own_upper[i] : x.upper;
+      if (given.targets) x.target = given.targets[i];
+      if (x.upper <= 0) continue;  // weight zero: ignored
+      rows_.read(i, row_);
+      for (std::size_t e = 0; e < row_.size; ++e) x.squared_norm += row_.value[e] * row_.value[e];
+      entries += static_cast<double>(row_.size);
       if (!std::isfinite(x.squared_norm))
         throw std::invalid_argument(
             "X or intercept_scaling is so large that a row's squared norm overflows; scale the "
@@ -65,261 +91,364 @@ class Descent final : public AnyDescent<Real> {
       if (x.squared_norm > 0)
         order_.push_back(i);
       else
-        constant_ += x.upper * Machine::constant_loss(classes);
+        constant_ += machine_.constant_loss(x, classes);
     }
-    status_.dual = constant_;
-    for (const std::int32_t i : order_) turns_.add(i);
+    dual_ = constant_;
+    for (const std::int32_t i : order_) active_.add(i);
     const double visit = std::max(entries * classes / std::max(rows.count, 1), 1.0);
     visits_per_look_ = static_cast<int>(std::clamp(1e6 / visit, 1.0, 32.0));
   }
 
-  LinearStatus run(std::int64_t max_passes, double max_seconds) override {
-    using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
-    const auto out_of_time = [&] { return Clock::now() >= end; };
-    for (std::int64_t last = status_.passes + max_passes; !status_.optimal && !status_.stuck;) {
-      if (checking_) {
-        if (advance_check(out_of_time)) conclude();
-      } else {
-        if (status_.passes >= last) break;
-        if (!turns_.passing() && !begin_pass(out_of_time)) break;
-        if (advance_pass(out_of_time)) end_pass();
-      }
-      if (out_of_time()) break;
-    }
-    return status();
-  }
-
-  // A complete check of where the descent stands now, if the last one is out of date. Continues
-  // where it stopped; the status tells whether it is complete.
-  LinearStatus finish(double max_seconds) override {
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    const auto out_of_time = [&] {
-      return std::chrono::duration<double>(Clock::now() - begin).count() >= max_seconds;
-    };
-    if (!checked_) {
-      if (!checking_) begin_check();
-      if (advance_check(out_of_time)) conclude();
-    }
-    return status();
-  }
-
-  // Starts from these variables, block by block; W follows from them.
-  void start_from(const std::int64_t* starts, const std::int32_t* cls,
-                  const double* beta) override {
+  // Lines 1 and 2, but with given variables (those of example i are starts[i] to starts[i + 1]); W
+  // is computed from them.
+  void start_from(const std::int64_t* starts, const std::int32_t* cls, const double* beta) {
     double total = 0;
     for (const std::int32_t i : order_) {
       Example& x = examples_[i];
-      x.block.clear();
+      x.support.clear();
       for (std::int64_t e = starts[i]; e < starts[i + 1]; ++e) {
-        if (beta[e] <= 0) continue;
-        x.block.push_back({beta[e], cls[e]});
-        total += beta[e];
+        if (beta[e] == 0) continue;
+        x.support.push_back({beta[e], cls[e]});
+        total += x.target * beta[e] - machine_.cost(x, x.support.back());
       }
-      if (!x.block.empty()) step_.add_block(i, x);
+      if (!x.support.empty()) add_to_weights(i, x);
     }
-    status_.dual = constant_ + total - weights().squared_norm() / 2;
-    begin_check();
+    dual_ = constant_ + total - weights_.squared_norm() / 2;
   }
 
-  Weights<Real>& weights() override { return step_.weights(); }
-  const std::vector<Example>& examples() const override { return examples_; }
+  // --- line 4: a pass over the active examples ------------------------------------------------
 
- private:
-  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  bool in_pass() const { return active_.in_pass(); }
 
-  LinearStatus status() {
-    status_.entries = static_cast<std::int64_t>(count_entries(examples_));
-    status_.active = static_cast<std::int64_t>(order_.size() - turns_.resting());
-    status_.checked = checked_;
-    return status_;
-  }
-
-  // --- a pass -------------------------------------------------------------------------------
-
-  // False if it ran out of time, to be called again.
-  template <class OutOfTime>
-  bool begin_pass(OutOfTime out_of_time) {
-    if (extrapolation_ && extrapolation_->due(status_.passes)) {
-      const auto gain = extrapolation_->advance(status_.passes, status_.dual, gap_, examples_,
-                                                weights(), out_of_time);
-      if (!gain) return false;
-      status_.dual += *gain;
-    }
-    turns_.begin_pass(random_);
-    shortcuts_ = static_cast<std::int64_t>(turns_.resting());
+  void begin_pass() {
+    active_.begin_pass(random_);
+    shortcuts_ = static_cast<std::int64_t>(active_.skipped());
     movement_ = 0;
-    checked_ = false;
-    return true;
   }
 
+  // False if it ran out of time and must be called again.
   template <class OutOfTime>
   bool advance_pass(OutOfTime out_of_time) {
-    while (turns_.more()) {
-      for (int n = 0; n < visits_per_look_ && turns_.more(); ++n) {
-        expect();
-        const std::int32_t i = turns_.next();
-        turns_.again(i, visit(i));
+    while (active_.more()) {
+      for (int n = 0; n < visits_per_look_ && active_.more(); ++n) {
+        prefetch_next();
+        const std::int32_t i = active_.next();
+        active_.skip(i, visit(i));
       }
-      if (turns_.more() && out_of_time()) return false;
+      if (active_.more() && out_of_time()) return false;
     }
     return true;
-  }
-
-  // The order is random, so the memory of the next visits is asked for ahead of time.
-  void expect() const {
-    if (const std::int32_t i = turns_.ahead(8); i >= 0) prefetch(&examples_[i]);
-    if (const std::int32_t i = turns_.ahead(3); i >= 0) {
-      prefetch(examples_[i].block.data());
-      rows_.expect(i);
-    }
   }
 
   void end_pass() {
-    ++status_.passes;
-    turns_.end_pass();
-    if (status_.passes % 64 == 0) add_up_gap();  // against rounding
-    const double gap = gap_;
-    status_.estimated_gap = gap > 0 ? gap / (status_.dual + gap) : 0;
-    negligible_ = 0.2 * gap / static_cast<double>(order_.size());
-    if (std::is_same_v<Real, float> && !improving()) {
-      status_.stuck = true;
-      return;
-    }
-    if (status_.estimated_gap <= tolerance_ * trigger_ || (exhausted() && shortcuts_ == 0))
-      begin_check();
-    else if (exhausted())
-      turns_.wake([&](std::int32_t i) { return wake(i); });
+    ++passes_;
+    active_.end_pass();
+    if (passes_ % 64 == 0) add_up_gap();  // rounding errors accumulate in the running sum
+    negligible_ = 0.2 * gap_ / static_cast<double>(order_.size());
   }
 
-  // Weights in float32 cannot follow small steps: the gap then stays where it is.
-  bool improving() {
-    constexpr std::int64_t patience = 30;  // passes
-    if (status_.estimated_gap < 0.999 * best_gap_) {
-      best_gap_ = status_.estimated_gap;
-      best_pass_ = status_.passes;
-    }
-    return status_.passes <= best_pass_ + patience;
+  // --- for descents on several blocks of examples, each with its own copy of W (block.hpp)
+  // --------
+
+  // Makes every change count `factor` times in W, so that steps allow for those of other blocks.
+  void exaggerate(double factor) {
+    for (const std::int32_t i : order_) examples_[i].squared_norm *= factor / exaggeration_;
+    exaggeration_ = factor;
+  }
+  // Remembers the variables that the next pass changes, as they were before.
+  void remember() {
+    remembering_ = true;
+    before_.clear();
+  }
+  const std::vector<std::pair<std::int32_t, Support>>& before() const { return before_; }
+  const Machine& machine() const { return machine_; }
+
+  // --- what the solver needs to decide on convergence -----------------------------------------
+
+  struct Measure {
+    double loss, violation;
+  };
+  // Recomputes the example's gap over all classes, and returns C times its loss, and its KKT
+  // violation.
+  Measure measure(std::int32_t i) {
+    Example& x = examples_[i];
+    compute_errors(i, x, false);
+    x.gap = example_gap(x);
+    return {machine_.loss(x, candidates_), machine_.violation(x, candidates_)};
   }
 
-  // Whether rounding is all that is left: changes of 1e-15 of the variables' size, whose squares
-  // are summed up here.
-  bool exhausted() const { return movement_ <= 1e-30 * std::abs(status_.dual); }
-
-  // Early on, W moves fast and nothing is settled for long.
-  int longest_rest() const {
-    constexpr std::int64_t share = 6;  // of the passes so far
-    return static_cast<int>(std::clamp<std::int64_t>(status_.passes / share, 1, Rest::longest));
+  double add_up_gap() {
+    gap_ = 0;
+    for (const std::int32_t i : order_) gap_ += examples_[i].gap;
+    return gap_;
   }
 
-  // Classes that may come into a block in one visit. At first nearly all have a loss, and blocks
-  // would take as much room as all scores of all examples; most would be empty again a pass later.
-  std::size_t most_entering() const {
-    constexpr int first = 64, longest_growth = 25;  // to 2^31
-    if (Machine::wants_all || !Machine::coupled) return static_cast<std::size_t>(classes_);
-    return static_cast<std::size_t>(first)
-           << std::min<std::int64_t>(status_.passes, longest_growth);
+  // Makes skipped examples active again; their next visit looks at all classes.
+  template <class Wanted>
+  void reactivate(Wanted wanted) {
+    active_.reactivate([&](std::int32_t i) {
+      if (!wanted(i)) return false;
+      examples_[i].plan = {};
+      return true;
+    });
   }
 
-  // Returns how many passes the example rests.
+  // Whether the changes of the last pass were only rounding errors: 1e-15 relative to the
+  // variables, so 1e-30 for movement_, a sum of squares.
+  bool exhausted() const { return movement_ <= 1e-30 * std::abs(dual_); }
+  // Whether the last pass visited all examples and all their classes.
+  bool complete() const { return shortcuts_ == 0; }
+
+  // The examples with a positive weight that are not all zeros.
+  const std::vector<std::int32_t>& order() const { return order_; }
+  std::vector<Example>& examples() { return examples_; }
+  const std::vector<Example>& examples() const { return examples_; }
+  Weights<Real>& weights() { return weights_; }
+  double gap() const { return gap_; }  // each example's share is as of its last visit
+  double& dual() { return dual_; }     // the dual objective
+  double constant() const { return constant_; }
+  int visits_per_look() const { return visits_per_look_; }
+  std::int64_t passes() const { return passes_; }
+  std::int64_t visits() const { return visits_; }
+  std::int64_t support_visits() const { return support_visits_; }
+  std::size_t active() const { return order_.size() - active_.skipped(); }
+
+ private:
+  struct Step {
+    bool changed = false, entered = false;  // any variable; any that was zero
+    double gain = 0, movement = 0;          // of the dual objective; |x|^2 times the squared change
+  };
+
+  // --- lines 5 to 8: a visit to one example ---------------------------------------------------
+
+  // Returns the number of passes to skip the example.
   int visit(std::int32_t i) {
     Example& x = examples_[i];
-    const bool narrow = x.rest.narrow();
-    ++status_.visits;
-    status_.narrow_visits += narrow;
-    shortcuts_ += narrow;
+    const bool support_only = x.plan.support_only();
+    ++visits_;
+    support_visits_ += support_only;
+    shortcuts_ += support_only;
     gap_ -= x.gap;
     x.gap = 0;
     Step step;
-    if (!narrow || !x.block.empty()) {
-      step_.look(i, x, narrow);
-      x.gap = step_.gap(x);
-      if (x.gap > 0) step = step_.solve(x, most_entering());
+    if (!support_only || !x.support.empty()) {
+      compute_errors(i, x, support_only);  // line 5: 1 - margins
+      x.gap = example_gap(x);
+      if (x.gap > 0) step = step_from(x, support_only);
     }
     gap_ += x.gap;
-    status_.dual += step.gain;
+    dual_ += step.gain;
     movement_ += step.movement;
     if (!shrinking_) return 0;
-    // Single entries of W cost more than those of a contiguous row.
-    const bool few = 16 * (x.block.size() + 1) < static_cast<std::size_t>(classes_);
-    return x.rest.visited(step.changed && x.gap > negligible_, step.entered, few, longest_rest());
+    // Reading single entries of W costs more than reading a contiguous row.
+    const bool small = 16 * (x.support.size() + 1) < static_cast<std::size_t>(classes_);
+    return x.plan.visited(step.changed && x.gap > negligible_, step.entered, small, longest_skip());
   }
 
-  void add_up_gap() {
-    gap_ = 0;
-    for (const std::int32_t i : order_) gap_ += examples_[i].gap;
+  Step step_from(Example& x, bool support_only) {
+    const std::size_t before = x.support.size();
+    const bool all_seen = limit_entering(before) && !support_only;
+    const double G = compute_v(x, all_seen);  // line 5: v
+    machine_.solve(x, candidates_, G);        // line 6
+    Step step = update_weights(x);            // line 7
+    if (!step.changed) return step;
+    for (std::size_t j = before; j < candidates_.size; ++j) step.entered |= candidates_.b[j] != 0;
+    if (remembering_)
+      before_.emplace_back(static_cast<std::int32_t>(&x - examples_.data()), x.support);
+    update_support(x.support);  // line 8
+    return step;
   }
 
-  bool wake(std::int32_t i) {
-    examples_[i].rest = {};
-    return true;
+  // Line 5, first half. Fills the candidates: the support with its errors 1 - margin, then, unless
+  // support_only, the other classes with a loss.
+  void compute_errors(std::int32_t i, const Example& x, bool support_only) {
+    rows_.read(i, row_);
+    offset_ = support_only ? errors_of_support(x) : errors_of_all(x);
   }
 
-  // --- the complete check -------------------------------------------------------------------
-
-  void begin_check() {
-    checking_ = true;
-    check_position_ = 0;
-    losses_ = worst_ = 0;
-  }
-
-  template <class OutOfTime>
-  bool advance_check(OutOfTime out_of_time) {
-    while (check_position_ < order_.size()) {
-      for (int n = 0; n < visits_per_look_ && check_position_ < order_.size(); ++n) {
-        const std::int32_t i = order_[check_position_++];
-        Example& x = examples_[i];
-        step_.look(i, x, false);
-        x.gap = step_.gap(x);
-        losses_ += x.upper * step_.loss();
-        worst_ = std::max(worst_, step_.violation(x));
-      }
-      if (check_position_ < order_.size() && out_of_time()) return false;
+  // Both functions return the offset: an error is offset + score (separate columns: offset - score
+  // for the example's own class).
+  double errors_of_all(const Example& x) {
+    weights_.scores(row_, score_.data());
+    const std::int32_t y = x.label;
+    const double own = y >= 0 ? score_[y] : 0;
+    const double offset = Machine::coupled ? 1 - own : x.target;
+    const Real excluded = -std::numeric_limits<Real>::infinity();
+    if (y >= 0) score_[y] = Machine::coupled ? excluded : static_cast<Real>(-own);
+    candidates_.size = 0;
+    for (const DualVariable& variable : x.support) {
+      candidates_.add(variable.cls, offset + score_[variable.cls], variable.beta);
+      score_[variable.cls] = excluded;
     }
-    return true;
+    add_candidates(offset, Machine::needs_all_classes ? -infinity : 0, infinity);
+    return offset;
   }
 
-  void conclude() {
-    checking_ = false;
-    checked_ = true;
-    ++status_.checks;
-    add_up_gap();
-    status_.gap = gap_;
-    status_.primal = weights().squared_norm() / 2 + losses_ + constant_;
-    status_.dual = status_.primal - status_.gap;
-    status_.violation = worst_;
-    const double found = status_.relative_gap();
-    status_.optimal = found <= tolerance_;
-    if (status_.optimal) return;
-    status_.stuck = status_.passes > 0 && shortcuts_ == 0 && exhausted();
-    if (status_.passes > 0)  // else this was the check of a start, and there is no estimate yet
-      trigger_ = found > 0 ? std::clamp(0.9 * status_.estimated_gap / found, 0.1, 1.0) : 1.0;
-    const double share = tolerance_ * status_.primal / static_cast<double>(order_.size());
-    turns_.wake([&](std::int32_t i) { return examples_[i].gap > share / 2 && wake(i); });
+  double errors_of_support(const Example& x) {
+    const Support& support = x.support;
+    const std::int32_t y = x.label;
+    candidates_.size = 0;
+    for (const DualVariable& variable : support) candidates_.add(variable.cls, 0, variable.beta);
+    if (Machine::coupled) candidates_.add(y, 0, 0);
+    double* error = candidates_.error.data();
+    weights_.scores(row_, candidates_.cls.data(), candidates_.size, error);
+    candidates_.size = support.size();
+    const double offset = Machine::coupled ? 1 - error[support.size()] : x.target;
+    for (std::size_t j = 0; j < candidates_.size; ++j)
+      error[j] = offset + (candidates_.cls[j] == y ? -error[j] : error[j]);
+    return offset;
   }
+
+  // Adds the classes outside the support with low < error <= high.
+  void add_candidates(double offset, double low, double high) {
+    const std::size_t size =
+        find_between(score_.data(), weights_.classes(), static_cast<Real>(low - offset),
+                     static_cast<Real>(high - offset), found_.data());
+    for (std::size_t j = 0; j < size; ++j)
+      candidates_.add(found_[j], offset + score_[found_[j]], 0);
+  }
+
+  double example_gap(const Example& x) const { return std::max(0.0, machine_.gap(x, candidates_)); }
+
+  // In the first passes nearly all classes have a loss, and storing all their variables would take
+  // as much memory as the scores of all examples; most would be zero again a pass later. So only
+  // some enter, those with the largest errors. Returns false if any were left out.
+  bool limit_entering(std::size_t before) {
+    const std::size_t most = most_entering();
+    if (candidates_.size - before <= most) return true;
+    std::vector<std::pair<double, std::int32_t>> largest;
+    for (std::size_t j = before; j < candidates_.size; ++j)
+      largest.emplace_back(-candidates_.error[j], candidates_.cls[j]);
+    const auto end = largest.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(largest.begin(), end, largest.end());
+    candidates_.size = before;
+    std::for_each(largest.begin(), end,
+                  [&](const auto& l) { candidates_.add(l.second, -l.first, 0); });
+    return false;
+  }
+
+  std::size_t most_entering() const {
+    constexpr int first = 64, longest_growth = 25;  // to 2^31
+    if (Machine::needs_all_classes || !Machine::coupled) return static_cast<std::size_t>(classes_);
+    return static_cast<std::size_t>(first) << std::min<std::int64_t>(passes_, longest_growth);
+  }
+
+  // Line 5, second half. Computes v, and adds the classes without loss that may end above zero (see
+  // the top of this file). Returns G.
+  double compute_v(const Example& x, bool all_seen) {
+    const double q = x.squared_norm, U = q * x.upper;
+    double G = 0;
+    if (Machine::coupled)
+      for (std::size_t j = 0; j < candidates_.size; ++j) G += q * candidates_.beta[j];
+    fill_v(q, G);
+    if (all_seen && !Machine::needs_all_classes) {
+      const double phi = machine_.phi(candidates_, U, G);
+      if (phi < 0) add_candidates(offset_, phi, 0);
+      if (phi < 0) fill_v(q, G);
+    }
+    return G;
+  }
+
+  void fill_v(double q, double G) {
+    Candidates& set = candidates_;
+    for (std::size_t j = 0; j < set.size; ++j) set.v[j] = set.error[j] + q * set.beta[j] + G;
+  }
+
+  // Line 7. Replaces the solution b, in units of scores, by the new variables, and updates W.
+  Step update_weights(const Example& x) {
+    const double q = x.squared_norm;
+    Candidates& set = candidates_;
+    double squares = 0, gain = 0;
+    Step step;
+    change_.clear();
+    for (std::size_t j = 0; j < set.size; ++j) {
+      const double C = machine_.price(x, set.cls[j]), before = set.beta[j];
+      const double moved = machine_.variable(set.b[j], q, C);
+      set.b[j] = before;
+      if (machine_.negligible(before, moved, C)) continue;
+      set.b[j] = moved;
+      const double change = moved - before;
+      change_.add(set.cls[j], exaggeration_ * change);
+      step.changed = true;
+      squares += q * change * change;
+      gain += change * set.error[j] + machine_.cost(x, {before, set.cls[j]}) -
+              machine_.cost(x, {moved, set.cls[j]});
+    }
+    if (!step.changed) return step;
+    const double total = Machine::coupled ? change_.total() / exaggeration_ : 0;
+    step.movement = squares;
+    step.gain = gain - (squares + q * total * total) / 2;
+    change_.template apply<Machine>(weights_, row_, x.label);
+    return step;
+  }
+
+  // Line 8. The support comes first among the candidates, in its own order.
+  void update_support(Support& support) {
+    const Candidates& set = candidates_;
+    const std::size_t before = support.size();
+    std::size_t kept = 0;
+    for (std::size_t j = 0; j < before; ++j)
+      if (set.b[j] != 0) support[kept++] = {set.b[j], set.cls[j]};
+    support.resize(kept);
+    for (std::size_t j = before; j < set.size; ++j)
+      if (set.b[j] != 0) support.push_back({set.b[j], set.cls[j]});
+    if (support.capacity() > 4 && 2 * support.size() < support.capacity()) support.shrink_to_fit();
+  }
+
+  // --- details --------------------------------------------------------------------------------
+
+  // Adds an example's variables to W, which does not contain them yet.
+  void add_to_weights(std::int32_t i, const Example& x) {
+    rows_.read(i, row_);
+    change_.clear();
+    for (const DualVariable& variable : x.support) change_.add(variable.cls, variable.beta);
+    change_.template apply<Machine>(weights_, row_, x.label);
+  }
+
+  // Short in the first passes, in which W changes fast and nothing stays settled for long.
+  int longest_skip() const {
+    constexpr std::int64_t divisor = 6;  // a sixth of the passes so far
+    return static_cast<int>(std::clamp<std::int64_t>(passes_ / divisor, 1, VisitPlan::longest));
+  }
+
+  // The order is random, so the processor cannot predict which memory comes next.
+  void prefetch_next() const {
+    if (const std::int32_t i = active_.ahead(8); i >= 0) prefetch(&examples_[i]);
+    if (const std::int32_t i = active_.ahead(3); i >= 0) {
+      prefetch(examples_[i].support.data());
+      rows_.prefetch_row(i);
+    }
+  }
+
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   const RowReader& rows_;
-  BlockStep<Real, Machine> step_;
-  std::optional<Extrapolation<Real, Machine>> extrapolation_;
+  Machine machine_;
   const std::int32_t classes_;
-  double tolerance_, constant_ = 0;  // constant_: what rows of zeros add to both objectives
-  bool shrinking_;
-  int visits_per_look_;  // at the clock
+  const bool shrinking_;
+  double constant_ = 0;  // what rows of zeros add to both objectives
+  int visits_per_look_;  // visits between two looks at the clock
   Random random_;
   std::vector<Example> examples_;
-  std::vector<std::int32_t> order_;  // the examples that count
-  Turns turns_;
-  std::size_t check_position_ = 0;
-  std::int64_t shortcuts_ = 0;  // rests and narrow visits in this pass
+  std::vector<std::int32_t> order_;
+  ActiveSet active_;
+  Weights<Real> weights_;
+  double dual_ = 0, gap_ = 0;
+  double negligible_ = 0;       // gap of an example that counts as zero: a fifth of the average
   double movement_ = 0;         // of the variables in this pass
-  double gap_ = 0;              // each example's as of its last visit
-  double negligible_ = 0;       // gap of an example, beside what the last pass found on average
-  bool checking_ = false, checked_ = false;
-  double losses_ = 0, worst_ = 0, trigger_ = 1;
-  double best_gap_ = infinity;
-  std::int64_t best_pass_ = 0;
-  LinearStatus status_;
+  std::int64_t shortcuts_ = 0;  // examples skipped, and visits to the support only, in this pass
+  std::int64_t passes_ = 0, visits_ = 0, support_visits_ = 0;
+  double exaggeration_ = 1;
+  bool remembering_ = false;
+  std::vector<std::pair<std::int32_t, Support>> before_;
+
+  // Scratch for the visit of one example.
+  Row row_;
+  double offset_ = 0;
+  std::vector<Real> score_;
+  std::vector<std::int32_t> found_;
+  WeightChange change_;
+  Candidates candidates_;
 };
 
 }  // namespace softmargin::linear

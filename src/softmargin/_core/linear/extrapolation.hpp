@@ -1,10 +1,10 @@
-// Extrapolation of the dual variables. Near the end, block descent goes the same way pass after
-// pass in ever shorter steps. So now and then the variables beta go on from where they were some
-// passes ago, beta_1 to beta_3: to
+// Extrapolation of the dual variables. Near the end of a fit, coordinate descent moves in nearly
+// the same direction pass after pass, in ever shorter steps. So from time to time the variables
+// beta jump ahead, away from their values of some passes ago (snapshots beta_1 to beta_3):
 //   beta + sum_a t_a (beta - beta_a)
-// with the t that would maximise the dual objective were there no bounds, brought back into the
-// bounds, and then towards that point as far as the objective rises. It never falls, so what holds
-// for the descent still holds.
+// The t maximise the dual objective without the bounds; then the target is made feasible, and an
+// exact line search moves the variables towards it. The dual objective never decreases, so the
+// convergence proof of the descent still holds.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "block.hpp"
-#include "change.hpp"
+#include "duals.hpp"
 #include "rows.hpp"
 #include "weights.hpp"
 
@@ -28,31 +27,31 @@ template <class Real, class Machine>
 class Extrapolation {
  public:
   Extrapolation(const RowReader& rows, std::int32_t classes)
-      : rows_(rows), classes_(classes), is_goal_(classes), was_(classes) {}
+      : rows_(rows), classes_(classes), seen_(classes), was_(classes) {}
 
   bool due(std::int64_t passes) const { return passes >= next_; }
 
-  // Told how the descent stands; moves the variables and the weights if enough is known of where
-  // they were, and remembers where they are. Returns by how much the dual objective rose; nothing
-  // if it ran out of time, to be called again before anything else moves.
+  // Given the state of the descent between two passes: extrapolates if there are enough snapshots,
+  // and takes another one if that pays. Returns the gain in the dual objective; nothing if it ran
+  // out of time: then it must be called again before anything else changes.
   template <class OutOfTime>
   std::optional<double> advance(std::int64_t passes, double dual, double gap,
                                 std::vector<Example>& examples, Weights<Real>& weights,
                                 OutOfTime out_of_time) {
     double gain = 0;
     bool pays = true;
-    if (known_ >= points) {
-      if (!look_ahead(examples, weights, out_of_time)) return {};
-      gain = go(*way_, examples, weights.values());
-      way_.reset();
+    if (taken_ >= snapshots) {
+      if (!compute_target(examples, weights, out_of_time)) return {};
+      gain = line_search(*target_, examples, weights.values());
+      target_.reset();
       pays = gain > worthwhile * (dual - dual_);
       pause_ = pays ? shortest_pause : std::min(2 * pause_, longest_pause);
-      if (!pays) known_ = 0;
+      if (!pays) taken_ = 0;
     }
     const bool slow = gap > gap_ * std::pow(slow_fall, passes - passes_);
-    const bool goes_on = pays && (known_ > 0 || slow) && bytes(examples, weights) <= most_bytes;
-    if (goes_on) past_[known_++ % points].remember(examples, weights);
-    next_ = passes + (goes_on ? spacing : pause_);
+    const bool take = pays && (taken_ > 0 || slow) && bytes(examples, weights) <= most_bytes;
+    if (take) past_[taken_++ % snapshots].take(examples, weights);
+    next_ = passes + (take ? spacing : pause_);
     passes_ = passes;
     dual_ = dual + gain;
     gap_ = gap;
@@ -60,86 +59,85 @@ class Extrapolation {
   }
 
  private:
-  static constexpr std::size_t points = 3;
-  // Passes from one point to the next, and before another try where it does not pay.
+  static constexpr std::size_t snapshots = 3;
+  // Passes between snapshots, and between attempts if the last one did not pay.
   static constexpr std::int64_t spacing = 3, shortest_pause = 6, longest_pause = 48;
-  // It pays if the objective rises by this share of what the passes since the last time did.
+  // It pays if it gains at least this fraction of what the passes since the last call gained.
   static constexpr double worthwhile = 0.05;
-  // A gap that falls to less than this with every pass needs no help.
+  // No extrapolation while each pass reduces the gap by at least this factor.
   static constexpr double slow_fall = 0.97;
-  // Of a point; three of them are kept, and another is made for a while.
+  // The largest snapshot worth its memory: three are kept, and a target needs about as much.
   static constexpr std::size_t most_bytes = std::size_t{1} << 24;
 
-  using Coefficients = std::array<double, points>;
-  using Matrix = std::array<Coefficients, points>;
+  using Coefficients = std::array<double, snapshots>;
+  using Matrix = std::array<Coefficients, snapshots>;
 
-  // Where the descent was.
-  struct Past {
-    std::vector<std::size_t> start;  // of each example's entries
-    Block entries;
+  struct Snapshot {
+    std::vector<std::size_t> start;  // where each example's variables begin
+    Support variables;
     std::vector<Real> weights;
 
-    void remember(const std::vector<Example>& examples, Weights<Real>& now) {
+    void take(const std::vector<Example>& examples, Weights<Real>& now) {
       start.assign(1, 0);
-      entries.clear();
+      variables.clear();
       for (const Example& x : examples) {
-        entries.insert(entries.end(), x.block.begin(), x.block.end());
-        start.push_back(entries.size());
+        variables.insert(variables.end(), x.support.begin(), x.support.end());
+        start.push_back(variables.size());
       }
       weights = now.values();
     }
-    std::span<const Entry> block(std::size_t i) const {
-      return std::span(entries).subspan(start[i], start[i + 1] - start[i]);
+    std::span<const DualVariable> support(std::size_t i) const {
+      return std::span(variables).subspan(start[i], start[i + 1] - start[i]);
     }
   };
 
-  // Where the variables would go: the examples that move, the end of their goals, and what becomes
-  // of W; as far as the first `seen` examples.
-  struct Way {
-    Way(const Coefficients& t, std::int32_t features, std::int32_t classes)
+  // Where the variables should move: the examples that change, the end of each one's moves, and the
+  // change of W. So far it covers the first `done` examples.
+  struct Target {
+    Target(const Coefficients& t, std::int32_t features, std::int32_t classes)
         : t(t), weights(features, classes) {}
 
     Coefficients t;
-    std::size_t seen = 0;
+    std::size_t done = 0;
     std::vector<std::size_t> example, end;
-    std::vector<Goal> goals;
+    std::vector<Move> moves;
     Weights<Real> weights;
-    double rise = 0;  // of the sum of the variables
+    double rise = 0;  // the change of the sum of all variables
   };
 
   static std::size_t bytes(const std::vector<Example>& examples, Weights<Real>& weights) {
-    return count_entries(examples) * sizeof(Entry) + examples.size() * sizeof(std::size_t) +
+    return count_nonzero(examples) * sizeof(DualVariable) + examples.size() * sizeof(std::size_t) +
            weights.values().size() * sizeof(Real);
   }
 
-  // Fills in the way; false if it ran out of time.
+  // Continues where it stopped; false if it ran out of time.
   template <class OutOfTime>
-  bool look_ahead(const std::vector<Example>& examples, Weights<Real>& weights,
-                  OutOfTime out_of_time) {
-    constexpr std::size_t examples_per_look = 16;  // at the clock
-    if (!way_) way_.emplace(best(examples, weights.values()), rows_.features, classes_);
-    for (std::size_t& i = way_->seen; i < examples.size();) {
-      for (std::size_t end = std::min(i + examples_per_look, examples.size()); i < end; ++i)
-        if (!stood_still(i, examples[i].block)) add_goals(i, examples[i], *way_);
+  bool compute_target(const std::vector<Example>& examples, Weights<Real>& weights,
+                      OutOfTime out_of_time) {
+    constexpr std::size_t batch = 16;  // examples between two looks at the clock
+    if (!target_) target_.emplace(best(examples, weights.values()), rows_.features, classes_);
+    for (std::size_t& i = target_->done; i < examples.size();) {
+      for (std::size_t end = std::min(i + batch, examples.size()); i < end; ++i)
+        if (!unchanged(i, examples[i].support)) add_moves(i, examples[i], *target_);
       if (i < examples.size() && out_of_time()) return false;
     }
     return true;
   }
 
-  // The t that maximise the dual objective, were there no bounds.
+  // The t that maximise the dual objective without the bounds.
   Coefficients best(const std::vector<Example>& examples, const std::vector<Real>& W) const {
     double total = 0;
     for (const Example& x : examples)
-      for (const Entry& entry : x.block) total += entry.beta;
+      for (const DualVariable& variable : x.support) total += variable.beta;
     Coefficients g;
-    for (std::size_t a = 0; a < points; ++a) {
+    for (std::size_t a = 0; a < snapshots; ++a) {
       g[a] = total;
-      for (const Entry& entry : past_[a].entries) g[a] -= entry.beta;
+      for (const DualVariable& variable : past_[a].variables) g[a] -= variable.beta;
     }
     Matrix H = {};
-    for (std::size_t j = 0; j + room < W.size(); ++j) {
+    for (std::size_t j = 0; j + padding < W.size(); ++j) {
       Coefficients step;
-      for (std::size_t a = 0; a < points; ++a) {
+      for (std::size_t a = 0; a < snapshots; ++a) {
         step[a] = static_cast<double>(W[j]) - past_[a].weights[j];
         g[a] -= W[j] * step[a];
         for (std::size_t b = 0; b <= a; ++b) H[a][b] += step[a] * step[b];
@@ -148,13 +146,13 @@ class Extrapolation {
     return solve(H, g);
   }
 
-  // H t = g by Cholesky's method, from the lower half of H; nearly singular, because the steps are
-  // nearly parallel.
+  // Solves H t = g by Cholesky decomposition of the lower half of H, slightly regularised: the
+  // steps are nearly parallel, so H is nearly singular.
   static Coefficients solve(Matrix H, Coefficients t) {
     double largest = 0;
-    for (std::size_t a = 0; a < points; ++a) largest = std::max(largest, H[a][a]);
+    for (std::size_t a = 0; a < snapshots; ++a) largest = std::max(largest, H[a][a]);
     if (!(largest > 0)) return {};
-    for (std::size_t a = 0; a < points; ++a) {
+    for (std::size_t a = 0; a < snapshots; ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         for (std::size_t c = 0; c < b; ++c) H[a][b] -= H[a][c] * H[b][c];
         H[a][b] /= H[b][b];
@@ -164,94 +162,97 @@ class Extrapolation {
       H[a][a] = std::sqrt(std::max(H[a][a], 0.0) + 1e-10 * largest);
       t[a] /= H[a][a];
     }
-    for (std::size_t a = points; a-- > 0;) {
-      for (std::size_t b = a + 1; b < points; ++b) t[a] -= H[b][a] * t[b];
+    for (std::size_t a = snapshots; a-- > 0;) {
+      for (std::size_t b = a + 1; b < snapshots; ++b) t[a] -= H[b][a] * t[b];
       t[a] /= H[a][a];
     }
     return t;
   }
 
-  bool stood_still(std::size_t i, const Block& block) const {
-    return std::all_of(past_.begin(), past_.end(), [&](const Past& past) {
-      return std::ranges::equal(block, past.block(i), [](const Entry& a, const Entry& b) {
-        return a.beta == b.beta && a.cls == b.cls;
-      });
+  bool unchanged(std::size_t i, const Support& support) const {
+    return std::all_of(past_.begin(), past_.end(), [&](const Snapshot& past) {
+      return std::ranges::equal(support, past.support(i),
+                                [](const DualVariable& a, const DualVariable& b) {
+                                  return a.beta == b.beta && a.cls == b.cls;
+                                });
     });
   }
 
-  void add_goals(std::size_t i, const Example& x, Way& way) {
-    const std::size_t start = way.goals.size();
-    combine(i, x.block, way.t, way.goals);
-    const auto goals = std::span(way.goals).subspan(start);
-    Machine::confine(goals, x.upper);
+  void add_moves(std::size_t i, const Example& x, Target& target) {
+    const std::size_t start = target.moves.size();
+    combine(i, x.support, target.t, target.moves);
+    const auto moves = std::span(target.moves).subspan(start);
+    Machine::make_feasible(x, moves);
     change_.clear();
-    for (const Goal& goal : goals) {
-      change_.add(goal.cls, goal.to - goal.from);
-      way.rise += goal.to - goal.from;
+    for (const Move& move : moves) {
+      change_.add(move.cls, move.to - move.from);
+      target.rise += move.to - move.from;
     }
     rows_.read(static_cast<std::int32_t>(i), row_);
-    change_.template move<Machine>(way.weights, row_, x.label);
-    way.example.push_back(i);
-    way.end.push_back(way.goals.size());
+    change_.template apply<Machine>(target.weights, row_, x.label);
+    target.example.push_back(i);
+    target.end.push_back(target.moves.size());
   }
 
-  void combine(std::size_t i, const Block& block, const Coefficients& t, std::vector<Goal>& goals) {
-    const std::size_t start = goals.size();
-    for (const Entry& entry : block) {
-      is_goal_[entry.cls] = true;
-      goals.push_back({entry.beta, entry.beta, entry.cls});
+  void combine(std::size_t i, const Support& support, const Coefficients& t,
+               std::vector<Move>& moves) {
+    const std::size_t start = moves.size();
+    for (const DualVariable& variable : support) {
+      seen_[variable.cls] = true;
+      moves.push_back({variable.beta, variable.beta, variable.cls});
     }
-    for (std::size_t a = 0; a < points; ++a) {
-      for (const Entry& entry : past_[a].block(i)) {
-        if (!is_goal_[entry.cls]) goals.push_back({0, 0, entry.cls});
-        is_goal_[entry.cls] = true;
-        was_[entry.cls] = entry.beta;
+    for (std::size_t a = 0; a < snapshots; ++a) {
+      for (const DualVariable& variable : past_[a].support(i)) {
+        if (!seen_[variable.cls]) moves.push_back({0, 0, variable.cls});
+        seen_[variable.cls] = true;
+        was_[variable.cls] = variable.beta;
       }
-      // Differences first: a variable that did not move, at its bound say, stays there to the bit.
-      for (std::size_t g = start; g < goals.size(); ++g) {
-        goals[g].to += t[a] * (goals[g].from - was_[goals[g].cls]);
-        was_[goals[g].cls] = 0;
+      // The difference is computed first, so that a variable that has not changed, such as one at
+      // its bound, keeps its exact value.
+      for (std::size_t m = start; m < moves.size(); ++m) {
+        moves[m].to += t[a] * (moves[m].from - was_[moves[m].cls]);
+        was_[moves[m].cls] = 0;
       }
     }
-    for (std::size_t g = start; g < goals.size(); ++g) is_goal_[goals[g].cls] = false;
+    for (std::size_t m = start; m < moves.size(); ++m) seen_[moves[m].cls] = false;
   }
 
-  // As far towards the goals as the objective rises. Returns by how much it rose.
-  static double go(Way& way, std::vector<Example>& examples, std::vector<Real>& W) {
-    const std::vector<Real>& D = way.weights.values();
-    double slope = way.rise, curvature = 0;
-    for (std::size_t j = 0; j + room < W.size(); ++j) {
+  // Moves towards the target as long as the dual objective increases. Returns the gain.
+  static double line_search(Target& target, std::vector<Example>& examples, std::vector<Real>& W) {
+    const std::vector<Real>& D = target.weights.values();
+    double slope = target.rise, curvature = 0;
+    for (std::size_t j = 0; j + padding < W.size(); ++j) {
       slope -= static_cast<double>(W[j]) * D[j];
       curvature += static_cast<double>(D[j]) * D[j];
     }
     if (!(slope > 0 && curvature > 0)) return 0;
     const double s = std::min(slope / curvature, 1.0);
-    for (std::size_t j = 0; j + room < W.size(); ++j) W[j] += static_cast<Real>(s * D[j]);
-    std::size_t g = 0;
-    for (std::size_t m = 0; m < way.example.size(); ++m) {
-      Block& block = examples[way.example[m]].block;
-      block.clear();
-      for (; g < way.end[m]; ++g)
-        if (const double beta = std::lerp(way.goals[g].from, way.goals[g].to, s); beta > 0)
-          block.push_back({beta, way.goals[g].cls});
+    for (std::size_t j = 0; j + padding < W.size(); ++j) W[j] += static_cast<Real>(s * D[j]);
+    std::size_t m = 0;
+    for (std::size_t k = 0; k < target.example.size(); ++k) {
+      Support& support = examples[target.example[k]].support;
+      support.clear();
+      for (; m < target.end[k]; ++m)
+        if (const double beta = std::lerp(target.moves[m].from, target.moves[m].to, s); beta != 0)
+          support.push_back({beta, target.moves[m].cls});
     }
     return s * slope - s * s / 2 * curvature;
   }
 
   const RowReader& rows_;
   std::int32_t classes_;
-  std::array<Past, points> past_;
-  std::optional<Way> way_;  // while it is looked at
-  std::size_t known_ = 0;   // points so far; the last ones are kept
+  std::array<Snapshot, snapshots> past_;
+  std::optional<Target> target_;  // while it is being computed
+  std::size_t taken_ = 0;         // snapshots so far; the last three are kept
   std::int64_t pause_ = shortest_pause, next_ = shortest_pause;
-  // As of the last time:
+  // As of the last call:
   std::int64_t passes_ = 0;
   double dual_ = 0, gap_ = std::numeric_limits<double>::infinity();
 
-  std::vector<char> is_goal_;  // scratch, by class; cleared after use
+  std::vector<char> seen_;  // scratch, by class; cleared after use
   std::vector<double> was_;
   Row row_;
-  Change change_;
+  WeightChange change_;
 };
 
 }  // namespace softmargin::linear

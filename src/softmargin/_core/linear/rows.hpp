@@ -1,8 +1,8 @@
-// Rows of dense and CSR examples behind one interface: "give me the non-zero entries of this row"
-// (and perhaps a few zeros between them).
+// Rows of dense and CSR examples behind one interface, which returns the non-zero entries of a row
+// (and perhaps a few zeros among them).
 //
-// The data stay where they are; one row at a time is widened to float64. A constant feature for the
-// intercept is added here, so that nothing behind this interface knows of intercepts.
+// The data are not copied; one row at a time is converted to float64. A constant feature for the
+// intercept is added here, so that no other code needs to know about intercepts.
 #pragma once
 
 #include <bit>
@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "wide.hpp"
+#include "../simd.hpp"
 
 namespace softmargin::linear {
 
 struct Row {
-  std::vector<std::int32_t> feature;  // room for every feature; the first `size` are in use
+  std::vector<std::int32_t> feature;  // space for every feature; the first `size` are in use
   std::vector<double> value;
   std::size_t size = 0;
 
@@ -28,14 +28,14 @@ struct Row {
 
 class RowReader {
  public:
-  // constant is the value of the last feature in every row; 0 for no such feature.
+  // `constant` is the value of an additional last feature in every row; 0 for no such feature.
   RowReader(std::int32_t count, std::int32_t features, double constant)
       : count(count), features(features + (constant != 0)), constant_(constant) {}
   virtual ~RowReader() = default;
 
   void read(std::int32_t row, Row& out) const {
     if (out.value.empty()) {
-      out.feature.resize(features + 1);  // one more, for the write that `add` may take back
+      out.feature.resize(features + 1);  // one more, because `add` also writes zeros
       out.value.resize(features + 1);
     }
     out.size = 0;
@@ -43,14 +43,13 @@ class RowReader {
     out.add(features - 1, constant_);
   }
 
-  // Asks for the memory of a row that will be read soon.
-  virtual void expect(std::int32_t row) const = 0;
+  virtual void prefetch_row(std::int32_t row) const = 0;
 
   const std::int32_t count, features;
 
  protected:
-  static void expect(const void* start, std::ptrdiff_t bytes) {
-    constexpr std::ptrdiff_t line = 64, most = 8 * line;  // the rest follows by itself
+  static void prefetch_range(const void* start, std::ptrdiff_t bytes) {
+    constexpr std::ptrdiff_t line = 64, most = 8 * line;  // the hardware prefetches the rest
     for (std::ptrdiff_t b = 0; b < bytes && b < most; b += line)
       prefetch(static_cast<const char*>(start) + b);
   }
@@ -71,19 +70,19 @@ class DenseRows final : public RowReader {
         row_stride_(row_stride),
         width_(features) {}
 
-  void expect(std::int32_t row) const override {
-    RowReader::expect(data_ + row * row_stride_, width_ * sizeof(Value));
+  void prefetch_row(std::int32_t row) const override {
+    prefetch_range(data_ + row * row_stride_, width_ * sizeof(Value));
   }
 
  private:
   void entries(std::int32_t row, Row& out) const override {
-    constexpr std::int32_t chunk = 8;  // looked at together, because zeros come in runs
-    constexpr int most_zeros = 2;      // that cost less than to look at each entry
+    constexpr std::int32_t chunk = 8;  // values tested together, because zeros come in runs
+    constexpr int most_zeros = 2;      // so few zeros are cheaper to keep than to remove
     const Value* x = data_ + row * row_stride_;
     std::int32_t f = 0;
     for (; f + chunk <= width_; f += chunk) {
       unsigned present = 0;
-      for (int l = 0; l < chunk; l += lanes<Value>) present |= bits_not_zero(x + f + l) << l;
+      for (int l = 0; l < chunk; l += lanes<Value, 32>) present |= bits_not_zero(x + f + l) << l;
       if (present == 0) continue;
       std::int32_t* feature = out.feature.data() + out.size;
       double* value = out.value.data() + out.size;
@@ -116,10 +115,10 @@ class CsrRows final : public RowReader {
           std::int32_t features, double constant)
       : RowReader(count, features, constant), values_(values), indices_(indices), starts_(starts) {}
 
-  void expect(std::int32_t row) const override {
+  void prefetch_row(std::int32_t row) const override {
     const std::ptrdiff_t size = starts_[row + 1] - starts_[row];
-    RowReader::expect(values_ + starts_[row], size * sizeof(Value));
-    RowReader::expect(indices_ + starts_[row], size * sizeof(Offset));
+    prefetch_range(values_ + starts_[row], size * sizeof(Value));
+    prefetch_range(indices_ + starts_[row], size * sizeof(Offset));
   }
 
  private:

@@ -1,4 +1,4 @@
-// A seeded order of examples, the same on every system (std::shuffle differs between libraries).
+// A seeded shuffle with the same result on every system (std::shuffle differs between libraries).
 #pragma once
 
 #include <cstdint>

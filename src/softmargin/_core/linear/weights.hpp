@@ -1,25 +1,24 @@
-// The weights W, features x classes, with the classes of one feature side by side: a row of
-// examples meets contiguous memory whichever features it has, and the loops run over classes.
+// The weights W, features x classes, with the classes of one feature next to each other: each
+// feature of an example reads contiguous memory, and the inner loops run over classes.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
+#include "../simd.hpp"
 #include "rows.hpp"
-#include "wide.hpp"
 
 namespace softmargin::linear {
 
 constexpr int most_registers = 8;
-// How far loops over registers may go beyond the last class.
-constexpr std::size_t room = most_registers * lanes<float>;
+// How far beyond the last class the loops over registers may read and write.
+constexpr std::size_t padding = most_registers * lanes<float, 32>;
 
-// out[c] += x a[c] + y b[c] + z c[c] + w d[c]: four rows of W for one load and store of `out`.
+// out[i] += x a[i] + y b[i] + z c[i] + w d[i]: four rows of W for each load and store of `out`.
 template <class Real>
 SOFTMARGIN_INLINE void add_four(Real* SOFTMARGIN_RESTRICT out, const Real* SOFTMARGIN_RESTRICT a,
                                 const Real* SOFTMARGIN_RESTRICT b,
@@ -38,14 +37,14 @@ SOFTMARGIN_INLINE void add_one(Real* SOFTMARGIN_RESTRICT out, const Real* SOFTMA
   for (std::ptrdiff_t i = 0; i < width; ++i) out[i] += x * a[i];
 }
 
-// out[c] = sum over entries e of value[e] * W[feature[e], c], for many classes: row after row.
+// out[c] = sum over entries e of value[e] * W[feature[e], c], row by row, for many classes.
 template <class Real>
 SOFTMARGIN_INLINE void multiply_by_rows(const Real* W, std::ptrdiff_t classes,
                                         const std::int32_t* feature, const double* value,
                                         std::size_t size, Real* out) {
-  constexpr std::ptrdiff_t block = 2048;  // of `out`, to stay in the nearest cache
-  for (std::ptrdiff_t start = 0; start < classes; start += block) {
-    const std::ptrdiff_t width = std::min(block, classes - start);
+  constexpr std::ptrdiff_t tile = 2048;  // classes at a time, so that `out` stays in the L1 cache
+  for (std::ptrdiff_t start = 0; start < classes; start += tile) {
+    const std::ptrdiff_t width = std::min(tile, classes - start);
     Real* o = out + start;
     const auto row = [&](std::size_t e) { return W + feature[e] * classes + start; };
     std::fill(o, o + width, Real(0));
@@ -56,72 +55,61 @@ SOFTMARGIN_INLINE void multiply_by_rows(const Real* W, std::ptrdiff_t classes,
   }
 }
 
-// The same for few classes: `count` registers of them are added up while the rows go by. What is
-// read beyond the last class belongs to the next row, or to the room behind W, and is never used.
-#if defined(__GNUC__)
-typedef double Doubles __attribute__((vector_size(32)));
-typedef float Floats __attribute__((vector_size(32)));
-
+// The same for few classes: `count` registers hold their sums while the rows are read. Values
+// beyond the last class belong to the next row or to the padding; they are read but never used.
 template <class Real, int count>
 SOFTMARGIN_INLINE void multiply_in_registers(const Real* W, std::ptrdiff_t classes,
                                              const std::int32_t* feature, const double* value,
                                              std::size_t size, Real* out) {
-  using Register = std::conditional_t<std::is_same_v<Real, float>, Floats, Doubles>;
-  Register sum[count] = {};
+  constexpr std::ptrdiff_t width = lanes<Real, 32>;
+#if defined(SOFTMARGIN_VECTOR_TYPES)
+  using V = Vector<Real, 32>;
+  V sum[count] = {};
   for (std::size_t e = 0; e < size; ++e) {
     const Real* row = W + feature[e] * classes;
     const Real x = static_cast<Real>(value[e]);
-    for (int r = 0; r < count; ++r) {
-      Register w;
-      std::memcpy(&w, row + r * lanes<Real>, sizeof w);
-      sum[r] += x * w;
-    }
+    for (int r = 0; r < count; ++r) sum[r] += x * load<V>(row + r * width);
   }
-  std::memcpy(out, sum, sizeof sum);
-}
+  for (int r = 0; r < count; ++r) store(out + r * width, sum[r]);
 #else
-template <class Real, int count>
-void multiply_in_registers(const Real* W, std::ptrdiff_t classes, const std::int32_t* feature,
-                           const double* value, std::size_t size, Real* out) {
-  std::fill(out, out + count * lanes<Real>, Real(0));
+  std::fill(out, out + count * width, Real(0));
   for (std::size_t e = 0; e < size; ++e)
-    add_one(out, W + feature[e] * classes, static_cast<Real>(value[e]), count * lanes<Real>);
-}
+    add_one(out, W + feature[e] * classes, static_cast<Real>(value[e]), count * width);
 #endif
+}
 
 template <class Real, int count = most_registers>
-SOFTMARGIN_INLINE void multiply_block(const Real* W, std::ptrdiff_t classes, std::ptrdiff_t width,
-                                      const std::int32_t* feature, const double* value,
-                                      std::size_t size, Real* out) {
+SOFTMARGIN_INLINE void multiply_few(const Real* W, std::ptrdiff_t classes, std::ptrdiff_t width,
+                                    const std::int32_t* feature, const double* value,
+                                    std::size_t size, Real* out) {
   if constexpr (count > 1)
-    if (width <= (count - 1) * lanes<Real>)
-      return multiply_block<Real, count - 1>(W, classes, width, feature, value, size, out);
+    if (width <= (count - 1) * lanes<Real, 32>)
+      return multiply_few<Real, count - 1>(W, classes, width, feature, value, size, out);
   multiply_in_registers<Real, count>(W, classes, feature, value, size, out);
 }
 
 template <class Real>
-SOFTMARGIN_INLINE void multiply_row(const Real* W, std::ptrdiff_t classes,
-                                    const std::int32_t* feature, const double* value,
-                                    std::size_t size, Real* out) {
-  constexpr std::ptrdiff_t block = most_registers * lanes<Real>;
-  if (classes > 4 * block) return multiply_by_rows(W, classes, feature, value, size, out);
-  for (std::ptrdiff_t start = 0; start < classes; start += block)
-    multiply_block(W + start, classes, classes - start, feature, value, size, out + start);
+inline void multiply(const Real* W, std::ptrdiff_t classes, const std::int32_t* feature,
+                     const double* value, std::size_t size, Real* out) {
+  constexpr std::ptrdiff_t tile = most_registers * lanes<Real, 32>;
+  if (classes > 4 * tile) return multiply_by_rows(W, classes, feature, value, size, out);
+  for (std::ptrdiff_t start = 0; start < classes; start += tile)
+    multiply_few(W + start, classes, classes - start, feature, value, size, out + start);
 }
 
 template <class Real>
-SOFTMARGIN_INLINE void add_outer(Real* W, std::ptrdiff_t classes, const std::int32_t* feature,
-                                 const double* value, std::size_t size, const Real* change) {
+inline void add_outer(Real* W, std::ptrdiff_t classes, const std::int32_t* feature,
+                      const double* value, std::size_t size, const Real* change) {
   for (std::size_t e = 0; e < size; ++e)
     add_one(W + feature[e] * classes, change, static_cast<Real>(value[e]), classes);
 }
 
-// The classes c with low < score[c] <= high, in order; returns how many. What is read beyond the
-// last class is never used.
+// Finds the classes c with low < score[c] <= high, in order, and returns how many there are. It
+// reads beyond the last class but does not use those values.
 template <class Real>
-SOFTMARGIN_INLINE std::size_t find_between(const Real* score, std::int32_t classes, Real low,
-                                           Real high, std::int32_t* found) {
-  constexpr std::int32_t width = lanes<Real>;
+inline std::size_t find_between(const Real* score, std::int32_t classes, Real low, Real high,
+                                std::int32_t* found) {
+  constexpr std::int32_t width = lanes<Real, 32>;
   std::size_t size = 0;
   for (std::int32_t c = 0; c < classes; c += 32) {
     std::uint32_t bits = 0;
@@ -137,45 +125,15 @@ SOFTMARGIN_INLINE std::size_t find_between(const Real* score, std::int32_t class
   return size;
 }
 
-// For benchmarks: as fast as an array can be read.
-template <class Real>
-SOFTMARGIN_INLINE Real sum_in_lanes(const Real* values, std::size_t size) {
-  constexpr std::size_t width = 128 / sizeof(Real);
-  Real sums[width] = {};
-  for (std::size_t i = 0; i + width <= size; i += width)
-    for (std::size_t l = 0; l < width; ++l) sums[l] += values[i + l];
-  Real total = 0;
-  for (const Real sum : sums) total += sum;
-  return total;
-}
-
-#define SOFTMARGIN_WIDE_LOOPS(Real)                                                        \
-  inline void multiply(const Real* W, std::ptrdiff_t classes, const std::int32_t* feature, \
-                       const double* value, std::size_t size, Real* out) {                 \
-    multiply_row(W, classes, feature, value, size, out);                                   \
-  }                                                                                        \
-  inline void add(Real* W, std::ptrdiff_t classes, const std::int32_t* feature,            \
-                  const double* value, std::size_t size, const Real* change) {             \
-    add_outer(W, classes, feature, value, size, change);                                   \
-  }                                                                                        \
-  inline std::size_t between(const Real* score, std::int32_t classes, Real low, Real high, \
-                             std::int32_t* found) {                                        \
-    return find_between(score, classes, low, high, found);                                 \
-  }                                                                                        \
-  inline Real sum_of(const Real* values, std::size_t size) { return sum_in_lanes(values, size); }
-SOFTMARGIN_WIDE_LOOPS(float)
-SOFTMARGIN_WIDE_LOOPS(double)
-#undef SOFTMARGIN_WIDE_LOOPS
-
 template <class Real>
 class Weights {
  public:
   Weights(std::int32_t features, std::int32_t classes)
       : classes_(classes),
-        values_(static_cast<std::size_t>(features) * classes + room),
+        values_(static_cast<std::size_t>(features) * classes + padding),
         change_(classes) {}
 
-  // Scores of all classes; `out` has `room` for more.
+  // Scores of all classes; `out` must have space for `padding` more values.
   void scores(const Row& row, Real* out) const {
     multiply(values_.data(), classes_, row.feature.data(), row.value.data(), row.size, out);
   }
@@ -194,27 +152,28 @@ class Weights {
       return;
     }
     for (std::size_t j = 0; j < size; ++j) change_[cls[j]] += static_cast<Real>(change[j]);
-    add(values_.data(), classes_, row.feature.data(), row.value.data(), row.size, change_.data());
+    add_outer(values_.data(), classes_, row.feature.data(), row.value.data(), row.size,
+              change_.data());
     for (std::size_t j = 0; j < size; ++j) change_[cls[j]] = 0;
   }
 
   double squared_norm() const {
     double sum = 0;
-    for (std::size_t start = 0; start + room < values_.size(); start += classes_) {
-      double part = 0;  // sums of sums lose fewer digits
+    for (std::size_t start = 0; start + padding < values_.size(); start += classes_) {
+      double row = 0;  // a sum of sums has a smaller rounding error
       for (std::ptrdiff_t c = 0; c < classes_; ++c)
-        part += static_cast<double>(values_[start + c]) * values_[start + c];
-      sum += part;
+        row += static_cast<double>(values_[start + c]) * values_[start + c];
+      sum += row;
     }
     return sum;
   }
 
-  // features x classes, and some room behind.
+  // features x classes values, then the padding.
   std::vector<Real>& values() { return values_; }
   std::int32_t classes() const { return static_cast<std::int32_t>(classes_); }
 
  private:
-  // Calls work(count, start) for groups of four and a rest: few enough to stay in registers.
+  // Calls work(count, start) for groups of four, few enough for registers, and for the remainder.
   template <class Work>
   static void in_groups(std::size_t size, Work work) {
     std::size_t j = 0;
@@ -249,6 +208,38 @@ class Weights {
   std::ptrdiff_t classes_;
   std::vector<Real> values_;
   std::vector<Real> change_;  // scratch, zero between calls
+};
+
+// A change of one example's dual variables, and its effect on W.
+class WeightChange {
+ public:
+  void clear() {
+    cls_.clear();
+    by_.clear();
+    total_ = 0;
+  }
+  void add(std::int32_t cls, double by) {
+    cls_.push_back(cls);
+    by_.push_back(by);
+    total_ += by;
+  }
+
+  double total() const { return total_; }
+
+  // Line 7 of Algorithm 1: a class's variable pushes its weights away from the example, and those
+  // of the example's own class towards it. The change cannot be used again: call clear() next.
+  template <class Machine, class Real>
+  void apply(Weights<Real>& weights, const Row& row, std::int32_t own) {
+    for (std::size_t j = 0; j < cls_.size(); ++j)
+      if (cls_[j] != own) by_[j] = -by_[j];
+    if (Machine::coupled) add(own, total_);
+    weights.add_columns(row, cls_.data(), by_.data(), cls_.size());
+  }
+
+ private:
+  std::vector<std::int32_t> cls_;
+  std::vector<double> by_;
+  double total_ = 0;
 };
 
 }  // namespace softmargin::linear

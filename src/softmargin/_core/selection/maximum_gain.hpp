@@ -1,10 +1,11 @@
-// Maximum-gain selection (maximum-gain paper, Sections 2.3 to 2.5): among the pairs whose kernel
-// values are at hand, because one variable is of the previous working set, the pair whose clipped
-// step lowers the objective most (eq. 3).
+// Maximum-gain selection (maximum-gain paper, Sections 2.3 to 2.5): the pair whose clipped step
+// lowers the objective most (eq. 3), among the pairs that contain a variable of the previous
+// working set, so that their kernel values are known already.
 //
 // Its own stopping quantity is the length of that pair's step before it is clipped. The paper's
-// text takes the clipped one, which is short as soon as the variable at hand is near a bound: it
-// fires anywhere, and not where the paper's counts end (docs/reproduction/maximum_gain.md).
+// text takes the clipped step, which is short whenever the known variable is near a bound. It would
+// stop the solver too early; the paper's own counts do not fit it
+// (docs/reproduction/maximum_gain.md).
 //
 // The hybrid rule takes the most violating pair instead when both variables of the previous working
 // set lie in a corner of their box, where maximum gain alone may get stuck (Theorem 7).
@@ -44,8 +45,8 @@ Gain best_partner(const Dual& dual, Variable fixed, const Real* row, const doubl
     // Written such that the slope of a variable with itself is exactly zero.
     const auto slope = [=](auto at) { return value + (at(gradient) + offset); };
     const auto curvature = [=](auto at) { return (own + at(diagonal)) - 2.0 * at(row); };
-    // The step is to the free optimum, clipped to what the bounds leave; negative where the partner
-    // rises.
+    // The step leads to the optimum without bounds and is clipped to them; it is negative if the
+    // partner rises.
     const auto gain = [=](auto at) {
       const auto down = slope(at), bend = curvature(at);
       const auto lowest = larger(at(own_lowest), at(beta) - at(upper));
@@ -87,7 +88,7 @@ class MaximumGain final : public Rule<Rows> {
     }
     if (const Selection start = start_of_a_class(dual); start.violation > best.pair.violation)
       return start;
-    // A use, so that the partner's row does not push it out of a small cache.
+    // This counts as a use, so that the partner's row does not evict it from a small cache.
     if (best.gain > 0) rows.row(fixed.position, dual.active);
     return {best.pair, std::max(best.pair.violation, 0.0), best.free_step,
             !hybrid_ && best.gain == 0};
@@ -136,7 +137,7 @@ class MaximumGain final : public Rule<Rows> {
                        [&](Variable v) { return in_corner(dual.parts[v.part], v.position); });
   }
 
-  // Without an upper bound there is no size of the box to measure by: then exactly at a bound.
+  // Without an upper bound the box has no size; then a corner is exactly at a bound.
   bool in_corner(const Part& part, Index k) const {
     const double box = part.upper[k] - part.lower[k], margin = box < infinity ? eta_ * box : 0;
     return part.beta[k] - part.lower[k] <= margin || part.upper[k] - part.beta[k] <= margin;

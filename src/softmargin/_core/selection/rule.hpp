@@ -18,7 +18,7 @@ class Rule {
  public:
   virtual ~Rule() = default;
   virtual Selection select(const Dual& dual, Rows& rows) = 0;
-  // Told which step was taken; it may be another than the selected one.
+  // Called after a step, which may differ from the selected one.
   virtual void stepped(const Pair&, const Dual&, const Rows&) {}
 };
 

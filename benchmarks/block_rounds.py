@@ -1,0 +1,62 @@
+"""How many passes do blocks of examples take, and how much CPU time?
+
+    python benchmarks/block_rounds.py [--data digits clinc150 ...] [--blocks 1 2 4 16] [--tol 1e-3]
+
+Weston-Watkins, C = 1, blocks in turn on one thread: the same rounds, to the bit, as on a cluster.
+1 block is the ordinary descent.  Prints a table in Markdown.  Data other than digits are read from
+the folder named by SOFTMARGIN_DATA.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from walrus import data
+
+from softmargin import LinearSVC
+
+
+def load(name):
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        return X / 16, y
+    found = getattr(data, name)()
+    X = found.X.tocsr() if sp.issparse(found.X) else np.ascontiguousarray(found.X)
+    return X.astype(np.float64), found.y
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", nargs="+", default=["digits"])
+    parser.add_argument("--blocks", nargs="+", type=int, default=[1, 2, 4, 16])
+    parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--most", type=int, default=20000, help="passes of a fit")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| data | blocks | passes | CPU s | relative gap | W, MB |\n|---|--:|--:|--:|--:|--:|")
+    for name in given.data:
+        X, y = load(name)
+        for blocks in given.blocks:
+            machine = LinearSVC(
+                multi_class="weston_watkins",
+                tol=given.tol,
+                max_iter=given.most,
+                random_state=0,
+                n_blocks=blocks,
+            )
+            began = time.process_time()
+            machine.fit(X, y)
+            seconds, gap = time.process_time() - began, machine.solution_.relative_gap
+            size = 8e-6 * (machine.coef_.size + len(machine.coef_))
+            print(
+                f"| {name} | {blocks} | {machine.n_iter_:,} | {seconds:.1f} | {gap:.1e} |"
+                f" {size:.2g} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

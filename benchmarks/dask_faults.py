@@ -1,0 +1,164 @@
+"""Does a fit on a Dask cluster survive the loss of workers, without a hang?
+
+    python benchmarks/dask_faults.py [--repeats 10] [--cases "round 1" loading ...]
+
+Two worker processes; a worker is killed (SIGKILL) in some round, while the data are loaded, three
+times in a fit, or for good; or the scheduler is shut down, and the fit resumes on a new cluster
+from its checkpoint.  Every fit has a time limit.  Prints a table in Markdown: fits that reached
+their tolerance, the largest relative difference of the objective from that of an undisturbed fit,
+how often blocks were lost, and the median of the seconds lost.  Fails if a fit does not converge or
+the objectives differ by more than the gaps.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+from softmargin.checkpoint import Checkpoint
+from softmargin.dask import ClusterError, DaskLinearSVC
+
+CASES = ("none", "round 1", "round 3", "last round", "loading", "three times", "for good")
+LIMIT, TOL, BLOCKS = 120.0, 1e-2, 4
+
+
+def rows(block_info=None):
+    k = block_info[None]["chunk-location"][0]
+    time.sleep(0.3)  # so that there is time to be killed in
+    return np.random.default_rng(k).normal(size=(2000, 20))
+
+
+def data():
+    X = da.map_blocks(
+        rows, chunks=((2000,) * BLOCKS, (20,)), dtype=float, meta=np.empty((0, 0), float)
+    )
+    return X, (X[:, 0] + X[:, 1] ** 2 > 1).astype(int)
+
+
+def start():
+    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
+
+
+def kill(cluster, which=0, for_good=False):
+    nannies = [nanny for nanny in cluster.workers.values() if nanny.pid]
+    nanny = nannies[which % len(nannies)]
+    nanny.auto_restart = not for_good
+    os.kill(nanny.pid, signal.SIGKILL)
+
+
+def rounds_of(case, last):
+    return {
+        "round 1": [1],
+        "round 3": [3],
+        "last round": [last - 1],
+        "three times": [2, last // 2, last - 2],
+        "for good": [3],
+    }.get(case, [])
+
+
+def fit(cluster, client, case, last):
+    due = rounds_of(case, last)
+
+    def disturb(status):
+        if due and status.iterations >= due[0]:
+            due.pop(0)
+            # Each time the other one: a worker that was just started holds nothing to lose.
+            kill(cluster, len(due), case == "for good")
+
+    machine = DaskLinearSVC(
+        loss="hinge",
+        C=0.1,
+        tol=TOL,
+        random_state=0,
+        callbacks=[disturb],
+        client=client,
+        time_limit=LIMIT,
+        wait_limit=60.0,
+    )
+    if case == "loading":
+        threading.Timer(0.2, kill, [cluster]).start()
+    began = time.perf_counter()
+    machine.fit(*data())
+    if due:
+        raise SystemExit(f"{case}: the fit ended before all workers were killed")
+    return machine, time.perf_counter() - began
+
+
+def run(case, last):
+    """In a new cluster, warmed up by an undisturbed fit."""
+    with start() as cluster, Client(cluster) as client:
+        calm, undisturbed = fit(cluster, client, "none", last)
+        machine, seconds = fit(cluster, client, case, last)
+    return calm, machine, seconds - undisturbed
+
+
+def resumed(last):
+    """The scheduler is shut down in the middle; a new cluster resumes."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {
+            "loss": "hinge",
+            "C": 0.1,
+            "tol": TOL,
+            "random_state": 0,
+            "checkpoint": Checkpoint(Path(folder) / "fit", 0.1),
+            "wait_limit": 5.0,
+        }
+        cluster = start()
+        with Client(cluster) as client:
+
+            def shut(status):
+                if status.iterations == last // 2:
+                    cluster.close()
+
+            began = time.perf_counter()
+            try:
+                DaskLinearSVC(callbacks=[shut], client=client, **options).fit(*data())
+                raise SystemExit("scheduler: the fit ended before it was shut down")
+            except ClusterError as error:
+                print(f"scheduler: {error}", file=sys.stderr)
+        with start() as cluster, Client(cluster) as client:
+            machine = DaskLinearSVC(client=client, **options).fit(*data())
+        return machine, time.perf_counter() - began
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--cases", nargs="+", default=[*CASES[1:], "scheduler"])
+    given = parser.parse_args()
+    with start() as cluster, Client(cluster) as client:
+        calm, _ = fit(cluster, client, "none", 0)
+    best, last = calm.solution_.primal_objective, calm.n_iter_
+    print(f"{last} rounds undisturbed\n")
+    print("| killed | fits | converged | objective | losses | s lost |\n|---|--:|--:|--:|--:|--:|")
+    for case in given.cases:
+        found = []
+        for _ in range(given.repeats):
+            if case == "scheduler":
+                found.append(resumed(last))
+            else:
+                _, machine, lost = run(case, last)
+                found.append((machine, lost))
+        solutions = [machine.solution_ for machine, _ in found]
+        apart = max(abs(s.primal_objective / best - 1) for s in solutions)
+        losses = "/".join(str(machine.traffic_["losses"]) for machine, _ in found)
+        lost = statistics.median(seconds for _, seconds in found)
+        good = sum(s.converged for s in solutions)
+        print(
+            f"| {case} | {len(found)} | {good} | {apart:.1e} | {losses} | {lost:.1f} |", flush=True
+        )
+        if good < len(found) or apart > TOL:
+            raise SystemExit(f"{case}: not the right answer")
+
+
+if __name__ == "__main__":
+    main()

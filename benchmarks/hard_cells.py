@@ -1,0 +1,171 @@
+"""What Newton steps save, over grids of C and gamma: time of every fit with them and without.
+
+    python benchmarks/hard_cells.py                       # all data sets, all cells
+    python benchmarks/hard_cells.py banana cadata --every 2
+    python benchmarks/hard_cells.py --save cells.csv --picture cells.png
+    python benchmarks/hard_cells.py --from cells.csv --picture cells.png
+
+C = 2^-5 ... 2^13, gamma = 2^-15 ... 2^3, standardised features, tol=1e-3, one thread: blocks
+without Newton steps beside "auto". Prints the CPU time of every cell, then the ten that take
+longest without Newton steps, and the cells that lose most. `--every 2` takes every second C and
+gamma. `--save` appends each cell to a file, from which `--from` prints and draws again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from data import load, standardised
+
+from softmargin import SVC, SVR
+from softmargin.fitting.planning import SMALL
+from softmargin.working_sets import Block
+
+CLASSIFICATION = ("banana", "diabetes_scale", "german_numer_scale", "svmguide1", "splice_libsvm")
+REGRESSION = ("cadata",)
+MOST = 2000
+TOO_SHORT = 0.02
+"""Seconds: shorter fits are too short for a ratio of two times to mean anything."""
+
+C_EXPONENTS, GAMMA_EXPONENTS = range(-5, 14, 2), range(-15, 4, 2)
+
+
+@dataclass(frozen=True)
+class Cell:
+    name: str
+    c: int
+    gamma: int
+    before: float
+    after: float
+    gap_before: float
+    gap_after: float
+
+    @classmethod
+    def read(cls, row: list[str]) -> Cell:
+        kinds = {"str": str, "int": int, "float": float}
+        return cls(*(kinds[str(f.type)](v) for f, v in zip(fields(cls), row, strict=True)))
+
+    @property
+    def ratio(self) -> float:
+        return self.before / self.after
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name:20}{f'2^{self.c}':>6}{f'2^{self.gamma}':>7}{self.before:9.3f}"
+            f"{self.after:9.3f}{self.ratio:7.2f}  {self.gap_before:.1e} -> {self.gap_after:.1e}"
+        )
+
+
+def data(name: str) -> tuple[Any, Any]:
+    X, y = load(name)
+    rows = np.random.default_rng(0).permutation(len(X))[:MOST]
+    X, y = standardised(X[rows]), y[rows]
+    return X, standardised(y[:, None])[:, 0] if name in REGRESSION else y
+
+
+def seconds(name: str, X: Any, y: Any, c: int, gamma: int) -> Cell:
+    """The shorter of two fits each, taking turns."""
+    kind = SVR if name in REGRESSION else SVC
+    rules = Block(len(y) if len(y) <= SMALL else 512), "auto"
+    machines = [kind(C=2.0**c, gamma=2.0**gamma, n_jobs=1, working_set=rule) for rule in rules]
+    best = [np.inf, np.inf]
+    for _ in range(2):
+        for k, machine in enumerate(machines):
+            if best[k] < 1 or np.isinf(best[k]):
+                begin = time.process_time()
+                machine.fit(X, y)
+                best[k] = min(best[k], time.process_time() - begin)
+    gaps = (float(machine.solution_.relative_gap) for machine in machines)
+    return Cell(name, c, gamma, *best, *gaps)
+
+
+def measure(names: list[str], every: int, file: Path | None) -> list[Cell]:
+    cells = []
+    for name in names:
+        X, y = data(name)
+        for c in C_EXPONENTS[::every]:
+            for gamma in GAMMA_EXPONENTS[::every]:
+                cells.append(seconds(name, X, y, c, gamma))
+                print(cells[-1], flush=True)
+                if file:
+                    with file.open("a") as out:
+                        csv.writer(out).writerow(astuple(cells[-1]))
+    return cells
+
+
+def summary(cells: list[Cell]) -> None:
+    print("\nThe ten cells that take longest without Newton steps:")
+    for cell in sorted(cells, key=lambda cell: -cell.before)[:10]:
+        print(cell)
+    total = [sum(getattr(cell, side) for cell in cells) for side in ("before", "after")]
+    print(f"\n{len(cells)} cells: {total[0]:.1f} s without, {total[1]:.1f} s with")
+    long = [cell for cell in cells if cell.before + cell.after > 2 * TOO_SHORT]
+    for cell in sorted(long, key=lambda cell: cell.ratio)[:5]:
+        print("loses most:", cell)
+
+
+def picture(cells: list[Cell], file: Path) -> None:
+    """One row per data set: seconds without Newton steps, with them, and the ratio."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import LogNorm
+
+    names = list(dict.fromkeys(cell.name for cell in cells))
+    figure, axes = plt.subplots(
+        len(names), 3, figsize=(10, 2.6 * len(names)), squeeze=False, layout="constrained"
+    )
+    for row, name in zip(axes, names, strict=True):
+        own = [cell for cell in cells if cell.name == name]
+        cs, gammas = (sorted({getattr(cell, axis) for cell in own}) for axis in ("c", "gamma"))
+        longest = max(cell.before for cell in own)
+        norms = [LogNorm(5e-3, max(longest, 0.1))] * 2 + [LogNorm(1 / 20, 20)]
+        titles = "without Newton steps, s", "with, s", "times faster"
+        for axes_of_one, side, norm, title in zip(
+            row, ("before", "after", "ratio"), norms, titles, strict=True
+        ):
+            values = np.full((len(cs), len(gammas)), np.nan)
+            for cell in own:
+                values[cs.index(cell.c), gammas.index(cell.gamma)] = getattr(cell, side)
+            colours = "RdBu" if side == "ratio" else "viridis"
+            image = axes_of_one.imshow(
+                values, origin="lower", norm=norm, cmap=colours, aspect="auto",
+                extent=(gammas[0] - 1, gammas[-1] + 1, cs[0] - 1, cs[-1] + 1),
+            )  # fmt: skip
+            axes_of_one.set_title(f"{name}: {title}", fontsize=9)
+            axes_of_one.set_xlabel("log2 gamma", fontsize=8)
+            axes_of_one.set_ylabel("log2 C", fontsize=8)
+            figure.colorbar(image, ax=axes_of_one)
+    figure.savefig(file, dpi=80)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=[*CLASSIFICATION, *REGRESSION])
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--from", type=Path, dest="source")
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if options.source:
+        with options.source.open() as file:
+            cells = [Cell.read(row) for row in csv.reader(file)]
+    else:
+        print(f"{'data':20}{'C':>6}{'gamma':>7}{'without':>9}{'with':>9}{'ratio':>7}  relative gap")
+        cells = measure(options.names, options.every, options.save)
+    summary(cells)
+    if options.picture:
+        picture(cells, options.picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,335 @@
+// Solves the problem of problem.hpp as decomposition.hpp does its own: choose examples, solve their
+// problem, update the scores, until no variable violates the optimality conditions by more than
+// the tolerance and the relative duality gap is at most its own.
+//
+// Examples whose variables are settled are shrunk: taken out of the problem. When the others are
+// optimal, they come back, their scores are brought up to date, and all examples and classes are
+// checked. run() continues where it stopped; slices of any length give the same steps.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "../decomposition.hpp"
+#include "working_set.hpp"
+
+namespace softmargin::all_classes {
+
+struct Settings {
+  Rule rule = Rule::block;
+  Index block_size = 512;
+  double tolerance = 1e-3, gap_tolerance = infinity, most_rounding = infinity;
+  bool shrinking = true;
+  int threads = 1;
+};
+
+// A solver for either machine.
+class AnySolver {
+ public:
+  virtual ~AnySolver() = default;
+  virtual SolverState run(std::int64_t max_iterations, double max_seconds) = 0;
+  virtual SolverState finish() = 0;
+  virtual void stop() = 0;
+  virtual const Problem& problem() const = 0;
+  virtual const Order& order() const = 0;
+};
+
+template <class Real, class Machine>
+class Solver final : public AnySolver {
+ public:
+  using Matrix = KernelMatrix<Real>;
+
+  // The problem has labels, bounds and a feasible beta, by example.
+  Solver(Problem problem, Matrix matrix, const Settings& settings)
+      : problem_(std::move(problem)),
+        matrix_(std::move(matrix)),
+        settings_(settings),
+        working_set_(settings.rule, settings.block_size, problem_.classes),
+        tolerance_(settings.tolerance),
+        most_rounding_(settings.most_rounding),
+        progress_(problem_.size(), true) {
+    matrix_.keep_last(working_set_.rows_in_use());
+    double largest = 0;
+    for (Index k = 0; k < problem_.size(); ++k)
+      largest = std::max(largest, std::abs(matrix_.diagonal()[k]));
+    // Where K_ii is not positive, this is less than the true gain of a step, so steps are safe.
+    const double least = largest > 0 ? 1e-12 * largest : 1;
+    for (Index k = 0; k < problem_.size(); ++k)
+      problem_.curvature[k] = std::max(matrix_.diagonal()[k], least);
+  }
+
+  SolverState run(std::int64_t max_iterations, double max_seconds) override {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
+    last_ = state_.iterations + max_iterations;
+    if (!started_) start();
+    while (state_.iterations < last_ && state_.outcome == Outcome::running) {
+      iterate();
+      if (Clock::now() >= end || matrix_.interruption().stopped()) break;
+    }
+    matrix_.leave_headroom();
+    return state();
+  }
+
+  SolverState finish() override {
+    if (!started_) start();
+    unshrink();
+    state_.violation = look_at_all();
+    state_.objective = -dual_objective(problem_);
+    matrix_.leave_headroom();
+    return state();
+  }
+
+  void stop() override { matrix_.interruption().stop(); }
+  const Problem& problem() const override { return problem_; }
+  const Order& order() const override { return matrix_.order(); }
+
+ private:
+  void start() {
+    std::vector<Index> used;
+    Changes changes(problem_.scores.stride);
+    for (Index k = 0; k < problem_.size(); ++k)
+      if (note_coefficients(k, nullptr, changes)) used.push_back(k);
+    changes.finish();
+    update_scores(problem_, matrix_, used, changes, 0, problem_.size(), {});
+    state_.objective = -dual_objective(problem_);
+    if (largest_rounding() <= most_rounding_) most_rounding_ = infinity;
+    until_shrink_ = period();
+    started_ = true;
+  }
+
+  void iterate() {
+    if (is_imprecise()) {
+      state_.outcome = Outcome::imprecise;
+      return;
+    }
+    double worst = look_at_all();
+    if (worst <= tolerance_ && is_solved(worst)) return;
+    if (settings_.shrinking && !all_to_the_end_ && until_shrink_ <= 0) {
+      until_shrink_ = period();
+      if (shrink(worst)) worst = look_at_all();
+    }
+    state_.violation = worst;
+    const std::int64_t next = most_rounding_ < infinity ? std::min(last_, next_look_) : last_;
+    const StepResult step = working_set_.step(problem_, matrix_, violations_, worst, tolerance_,
+                                              std::max<std::int64_t>(next - state_.iterations, 1));
+    if (step.given_up) return;
+    state_.iterations += step.iterations;
+    until_shrink_ -= step.iterations;
+    state_.objective -= step.gain;
+    if (!step.moved) no_progress();
+    if (progress_.has_stalled(state_.iterations, state_.violation, state_.objective)) no_progress();
+  }
+
+  std::int64_t period() const { return std::min<std::int64_t>(problem_.size(), 1000); }
+
+  // The violation of each active example; returns the largest.
+  double look_at_all() {
+    violations_.resize(problem_.active);
+    const bool many = static_cast<double>(problem_.active) * problem_.classes > 1e5;
+    parallel_ranges(problem_.active, 256, many ? settings_.threads : 1,
+                    [&](std::int64_t begin, std::int64_t end, int) {
+                      Visit<Machine> visit(problem_.classes);
+                      for (std::int64_t k = begin; k < end; ++k) {
+                        visit.look(problem_, static_cast<Index>(k));
+                        violations_[k] = visit.violation();
+                      }
+                    });
+    double worst = 0;
+    for (double violation : violations_) worst = std::max(worst, violation);
+    return worst;
+  }
+
+  // Called when no active example violates the conditions by more than the tolerance. True: nothing
+  // is left to do in this round.
+  bool is_solved(double& worst) {
+    if (problem_.active < problem_.size()) {
+      unshrink();
+      until_shrink_ = 0;
+      worst = look_at_all();
+      if (worst > tolerance_) return false;
+    }
+    state_.violation = worst;
+    if (gap_is_small(worst)) {
+      state_.outcome = Outcome::optimal;
+    } else if (!lower_tolerance(worst)) {
+      state_.outcome = Outcome::no_progress;
+    }
+    return state_.outcome != Outcome::running || worst <= tolerance_;
+  }
+
+  bool gap_is_small(double violation) {
+    if (settings_.gap_tolerance == infinity || violation <= 0) return true;
+    Visit<Machine> visit(problem_.classes);
+    double gap = 0;
+    for (Index k = 0; k < problem_.size(); ++k) {
+      visit.look(problem_, k);
+      gap += visit.gap();
+    }
+    const double allowed = settings_.gap_tolerance * std::abs(dual_objective(problem_));
+    gap_share_ = gap / allowed;
+    return gap <= allowed;
+  }
+
+  // Lowers the tolerance because the gap is too large: it falls about in proportion to the
+  // violation. False if kernel values are too inexact for that, or it was done too often.
+  bool lower_tolerance(double violation) {
+    const double next = violation * std::clamp(0.5 / gap_share_, 0.01, 0.5);
+    if (next < 0.1 * present_rounding() || lowered_ == 10) return false;
+    ++lowered_;
+    tolerance_ = next;
+    progress_.begin_at(state_.iterations);
+    return true;
+  }
+
+  // --- shrinking ---------------------------------------------------------------------------
+
+  // The examples shrunk together, and beta as it was then, by example.
+  struct Stage {
+    Index begin, end;
+    Table beta;
+  };
+
+  // Reordering moves all cached rows, so it pays only if much less work is left.
+  bool shrink(double worst) {
+    std::vector<Index> order, shrunk;
+    Visit<Machine> visit(problem_.classes);
+    for (Index k = 0; k < problem_.active; ++k) {
+      visit.look(problem_, k);
+      (visit.settled(worst) ? shrunk : order).push_back(k);
+    }
+    if (2 * shrunk.size() < static_cast<std::size_t>(problem_.active)) return false;
+    const Index active = static_cast<Index>(order.size());
+    order.insert(order.end(), shrunk.begin(), shrunk.end());
+    for (Index k = problem_.active; k < problem_.size(); ++k) order.push_back(k);
+    reorder(order);
+    Table beta(problem_.size(), problem_.beta.stride);
+    for (Index k = 0; k < problem_.size(); ++k)
+      std::copy_n(problem_.beta.row(k), beta.stride, beta.row(matrix_.order().example_at[k]));
+    stages_.push_back({active, problem_.active, std::move(beta)});
+    problem_.active = active;
+    return true;
+  }
+
+  void reorder(const std::vector<Index>& old_position) {
+    permute(problem_.label, old_position);
+    permute(problem_.upper, old_position);
+    permute(problem_.curvature, old_position);
+    for (Table* table : {&problem_.beta, &problem_.scores}) {
+      Table moved(problem_.size(), table->stride);
+      for (Index k = 0; k < problem_.size(); ++k)
+        std::copy_n(table->row(old_position[k]), table->stride, moved.row(k));
+      *table = std::move(moved);
+    }
+    matrix_.reorder(old_position);
+  }
+
+  // Brings the scores of shrunk examples up to date, from what changed since they were shrunk.
+  void unshrink() {
+    for (; !stages_.empty(); stages_.pop_back()) {
+      const Stage& stage = stages_.back();
+      std::vector<Index> changed;
+      Changes changes(problem_.scores.stride);
+      for (Index k = 0; k < problem_.size(); ++k)
+        if (note_coefficients(k, stage.beta.row(matrix_.order().example_at[k]), changes))
+          changed.push_back(k);
+      changes.finish();
+      update_scores(problem_, matrix_, changed, changes, stage.begin, stage.end, {});
+    }
+    problem_.active = problem_.size();
+  }
+
+  // The coefficients of an example, minus those of the variables `before` if given, as a row of
+  // changes; false if there is no difference.
+  bool note_coefficients(Index k, const double* before, Changes& changes) const {
+    const double* beta = problem_.beta.row(k);
+    double sum = 0;
+    bool any = false;
+    for (Index c = 0; c < problem_.classes; ++c) {
+      const double change = beta[c] - (before ? before[c] : 0);
+      if (change == 0) continue;
+      if (!any) changes.begin_row();
+      any = true;
+      changes.add(c, -change);
+      sum += change;
+    }
+    if (any) changes.add(problem_.label[k], sum);
+    return any;
+  }
+
+  // --- rounding and progress ---------------------------------------------------------------
+
+  bool is_imprecise() {
+    if (most_rounding_ == infinity || state_.iterations < next_look_) return false;
+    next_look_ *= 4;
+    return present_rounding() > most_rounding_;
+  }
+
+  // An estimate of the error in a margin, the difference of two scores, from rounded kernel values.
+  double present_rounding() const {
+    std::vector<double> by_example(problem_.size());
+    double most = 0;
+    for (Index c = 0; c < problem_.classes; ++c) {
+      for (Index k = 0; k < problem_.size(); ++k)
+        by_example[order().example_at[k]] = problem_.coefficient(k, c);
+      most = std::max(most, matrix_.rounding(by_example));
+    }
+    return std::sqrt(2.0) * most;
+  }
+
+  double largest_rounding() const {
+    std::vector<double> by_example(problem_.size());
+    for (Index k = 0; k < problem_.size(); ++k)
+      by_example[order().example_at[k]] =
+          problem_.upper[k] * (std::is_same_v<Machine, linear::CrammerSinger>
+                                   ? 1
+                                   : std::max<Index>(problem_.classes - 1, 1));
+    return std::sqrt(2.0) * matrix_.rounding(by_example);
+  }
+
+  // Rounding leaves the chosen examples where they are; the shrunk ones may still move.
+  void no_progress() {
+    if (problem_.active == problem_.size()) {
+      state_.outcome = Outcome::no_progress;
+      return;
+    }
+    unshrink();
+    all_to_the_end_ = true;
+    progress_.begin_at(state_.iterations);
+  }
+
+  SolverState state() {
+    state_.active = problem_.active;
+    state_.to_rebuild = 0;
+    for (const Stage& stage : stages_) {
+      std::int64_t changed = 0;
+      for (Index k = 0; k < problem_.size(); ++k)
+        changed += !std::equal(problem_.beta.row(k), problem_.beta.row(k) + problem_.classes,
+                               stage.beta.row(order().example_at[k]));
+      state_.to_rebuild += changed * (stage.end - stage.begin);
+    }
+    state_.tolerance = tolerance_;
+    state_.kernel_rows = matrix_.rows_computed;
+    state_.kernel_evaluations = matrix_.evaluations;
+    state_.cache_hits = matrix_.hits;
+    return state_;
+  }
+
+  Problem problem_;
+  Matrix matrix_;
+  const Settings settings_;
+  WorkingSet<Real, Machine> working_set_;
+  double tolerance_, most_rounding_, gap_share_ = 0;
+  int lowered_ = 0;
+  std::vector<double> violations_;  // of the active examples
+  std::vector<Stage> stages_;
+  std::int64_t until_shrink_ = 0, last_ = 0, next_look_ = 128;
+  Progress progress_;
+  bool started_ = false, all_to_the_end_ = false;
+  SolverState state_;
+};
+
+}  // namespace softmargin::all_classes

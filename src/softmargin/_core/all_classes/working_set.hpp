@@ -1,0 +1,277 @@
+// The examples of a step, and the step. Each rule names one example, whose problem is solved
+// exactly, or a block of examples. A block's problem is solved by passes over its examples, on
+// kernel values that stay in the processor's cache; then the scores of all active examples are
+// updated with the rows of those that changed, in batches.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "../kernel_matrix.hpp"
+#include "face_step.hpp"
+#include "problem.hpp"
+#include "scores.hpp"
+
+namespace softmargin::all_classes {
+
+enum class Rule {
+  most_violating,  // the example with the largest KKT violation
+  maximum_gain,    // the largest gain among examples with a cached row and the most violating one
+  block            // many violating examples
+};
+
+struct StepResult {
+  std::int64_t iterations = 0;  // problems of an example that were solved
+  double gain = 0;              // of the dual objective
+  bool moved = false;
+  bool given_up = false;  // stopped before anything changed
+};
+
+// Adds the rows of the `changed` examples to the scores of the examples [begin, end).
+template <class Real>
+void update_scores(Problem& problem, KernelMatrix<Real>& matrix, const std::vector<Index>& changed,
+                   const Changes& changes, Index begin, Index end, const std::vector<char>& keep) {
+  matrix.visit_rows(
+      changed, begin, end, keep,
+      [&](const Real* const* rows, const Index* which, Index count, Index start, Index size) {
+        changes.add_rows(rows, which, count, size, problem.scores.row(start));
+      });
+}
+
+template <class Real, class Machine>
+class WorkingSet {
+ public:
+  using Matrix = KernelMatrix<Real>;
+
+  WorkingSet(Rule rule, Index size, Index classes)
+      : rule_(rule),
+        size_(rule == Rule::block ? std::max<Index>(size, 2) : 1),
+        visit_(classes),
+        changes_(stride_of(classes)) {}
+
+  Index rows_in_use() const { return size_ + 2; }
+
+  // `violations` has one for each active example, the largest of which is `worst`.
+  StepResult step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
+                  double worst, double tolerance, std::int64_t most_iterations) {
+    if (rule_ == Rule::block)
+      return block_step(problem, matrix, violations, std::max(0.1 * worst, 0.5 * tolerance),
+                        most_iterations);
+    const Index first = static_cast<Index>(std::max_element(violations.begin(), violations.end()) -
+                                           violations.begin());
+    if (rule_ == Rule::most_violating) return single_step(problem, matrix, first);
+    const StepResult result =
+        single_step(problem, matrix, best_gain(problem, matrix, violations, first));
+    // Where gains are as small as their rounding, the violation still tells what to do.
+    return result.moved ? result : single_step(problem, matrix, first);
+  }
+
+ private:
+  Index best_gain(const Problem& problem, Matrix& matrix, const std::vector<double>& violations,
+                  Index most_violating) {
+    Index best = most_violating;
+    double most = -infinity;
+    for (Index k = 0; k < problem.active; ++k) {
+      const bool known = k == most_violating || matrix.held(k, problem.active);
+      if (violations[k] <= 0 || !known) continue;
+      visit_.look(problem, k);
+      if (const double gain = visit_.solve(); gain > most) most = gain, best = k;
+    }
+    return best;
+  }
+
+  StepResult single_step(Problem& problem, Matrix& matrix, Index k) {
+    visit_.look(problem, k);
+    StepResult result{.iterations = 1, .gain = visit_.solve()};
+    Changes changes(problem.scores.stride);
+    note_changes(problem.label[k], changes, result);
+    write_back(problem, k);
+    changes.finish();
+    if (result.moved) update_scores(problem, matrix, {k}, changes, 0, problem.active, {1});
+    return result;
+  }
+
+  // The solved problem as a row of changes of coefficients.
+  void note_changes(Index label, Changes& changes, StepResult& result) {
+    changes.begin_row();
+    double sum = 0;
+    for (Index j = 0; j < visit_.size(); ++j) {
+      if (visit_.change(j) == 0) continue;
+      changes.add(visit_.cls(j), -visit_.change(j));
+      sum += visit_.change(j);
+      result.moved = true;
+    }
+    if (result.moved) changes.add(label, sum);
+  }
+
+  void write_back(Problem& problem, Index k) const {
+    for (Index j = 0; j < visit_.size(); ++j) problem.beta.row(k)[visit_.cls(j)] = visit_.to(j);
+  }
+
+  StepResult block_step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
+                        double enough, std::int64_t most_iterations) {
+    const std::vector<Index> members = choose(problem, matrix.order(), violations);
+    const Index count = static_cast<Index>(members.size());
+    load_values(matrix, members, problem.active);
+    Problem inner(count, problem.classes);
+    for (Index m = 0; m < count; ++m) {
+      const Index k = members[m];
+      inner.label[m] = problem.label[k];
+      inner.upper[m] = problem.upper[k];
+      inner.curvature[m] = problem.curvature[k];
+      std::copy_n(problem.beta.row(k), problem.beta.stride, inner.beta.row(m));
+      std::copy_n(problem.scores.row(k), problem.scores.stride, inner.scores.row(m));
+    }
+    StepResult result = solve(inner, enough, most_iterations, matrix.interruption());
+    if (result.given_up) return result;
+    std::vector<Index> changed;
+    std::vector<char> keep;
+    Changes changes(problem.scores.stride);
+    for (Index m = 0; m < count; ++m) {
+      if (!note_difference(problem, inner, members[m], m, changes)) continue;
+      std::copy_n(inner.beta.row(m), inner.beta.stride, problem.beta.row(members[m]));
+      changed.push_back(members[m]);
+      keep.push_back(1);
+    }
+    changes.finish();
+    result.moved = !changed.empty();
+    update_scores(problem, matrix, changed, changes, 0, problem.active, keep);
+    return result;
+  }
+
+  // The change of an example's coefficients in a block; false: there is none.
+  static bool note_difference(const Problem& problem, const Problem& inner, Index k, Index m,
+                              Changes& changes) {
+    const double *from = problem.beta.row(k), *to = inner.beta.row(m);
+    double sum = 0;
+    bool any = false;
+    for (Index c = 0; c < problem.classes; ++c) {
+      if (to[c] == from[c]) continue;
+      if (!any) changes.begin_row();
+      any = true;
+      changes.add(c, from[c] - to[c]);
+      sum += to[c] - from[c];
+    }
+    if (any) changes.add(problem.label[k], sum);
+    return any;
+  }
+
+  // The most violating examples, and those of the last block that still violate the conditions:
+  // they fill up to three quarters of the block.
+  std::vector<Index> choose(const Problem& problem, const Order& order,
+                            const std::vector<double>& violations) {
+    std::vector<Index> members, others;
+    std::vector<char> taken(problem.active, 0);
+    for (Index example : last_) {
+      const Index k = order.position_of[example];
+      if (k >= problem.active || violations[k] <= 0 ||
+          static_cast<Index>(members.size()) >= size_ - size_ / 4)
+        continue;
+      members.push_back(k);
+      taken[k] = 1;
+    }
+    for (Index k = 0; k < problem.active; ++k)
+      if (!taken[k] && violations[k] > 0) others.push_back(k);
+    const auto more = [&](Index a, Index b) {
+      return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
+    };
+    const std::size_t room = std::min<std::size_t>(others.size(), size_ - members.size());
+    std::nth_element(others.begin(), others.begin() + room, others.end(), more);
+    std::sort(others.begin(), others.begin() + room, more);
+    members.insert(members.begin(), others.begin(), others.begin() + room);
+    last_.clear();
+    for (Index k : members) last_.push_back(order.example_at[k]);
+    return members;
+  }
+
+  // The kernel values of the members of a block with each other, from cached rows where there are
+  // any.
+  void load_values(Matrix& matrix, const std::vector<Index>& members, Index active) {
+    const std::size_t count = members.size();
+    values_.resize(count * count);
+    std::vector<Index> missing, slots;
+    for (std::size_t m = 0; m < count; ++m) {
+      if (const Real* row = matrix.held(members[m], active)) {
+        for (std::size_t j = 0; j < count; ++j) values_[m * count + j] = row[members[j]];
+      } else {
+        missing.push_back(members[m]);
+        slots.push_back(static_cast<Index>(m));
+      }
+    }
+    if (missing.empty()) return;
+    std::vector<Real> rows(missing.size() * count);
+    matrix.submatrix(missing, members, rows.data());
+    for (std::size_t r = 0; r < missing.size(); ++r)
+      std::copy_n(&rows[r * count], count, &values_[slots[r] * count]);
+  }
+
+  // Passes over the examples of a block, the most violating first, until none violates the
+  // conditions by more than `enough`. After some passes, more if it gains less than they do, a step
+  // of all free variables.
+  StepResult solve(Problem& inner, double enough, std::int64_t most_iterations,
+                   Interruption& interruption) {
+    StepResult result;
+    std::vector<Index> order(inner.size());
+    std::vector<double> violations(inner.size());
+    int since_face = 0;
+    double before = 0;  // the gain at the last face step
+    for (int pass = 0; pass < most_passes && result.iterations < most_iterations; ++pass) {
+      order.clear();
+      for (Index m = 0; m < inner.size(); ++m) {
+        visit_.look(inner, m);
+        violations[m] = visit_.violation();
+        if (violations[m] > enough) order.push_back(m);
+      }
+      if (order.empty()) break;
+      std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+        return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
+      });
+      for (Index m : order) {
+        interruption.ask(0);
+        if (interruption.stopped()) return {.given_up = true};
+        if (result.iterations >= most_iterations) break;
+        move(inner, m, enough, result);
+      }
+      if (++since_face >= face_every_ && result.iterations < most_iterations) {
+        const double by_passes = result.gain - before, gain = face_.take(inner, values_);
+        result.gain += gain;
+        ++result.iterations;
+        face_every_ =
+            gain > by_passes ? std::max(face_every_ / 2, 2) : std::min(face_every_ * 2, 16);
+        since_face = 0;
+        before = result.gain;
+      }
+    }
+    return result;
+  }
+
+  void move(Problem& inner, Index m, double enough, StepResult& result) {
+    visit_.look(inner, m);
+    if (visit_.violation() <= 0.5 * enough) return;
+    result.gain += visit_.solve();
+    ++result.iterations;
+    changes_.clear();
+    StepResult own;
+    note_changes(inner.label[m], changes_, own);
+    if (!own.moved) return;
+    write_back(inner, m);
+    changes_.finish();
+    const Real* row = &values_[static_cast<std::size_t>(m) * inner.size()];
+    const Index only = 0;
+    changes_.add_rows(&row, &only, 1, inner.size(), inner.scores.row(0));
+  }
+
+  static constexpr int most_passes = 50;
+  const Rule rule_;
+  const Index size_;
+  Visit<Machine> visit_;
+  Changes changes_;  // of one example in a block
+  FaceStep<Real, Machine> face_;
+  int face_every_ = 4;        // passes
+  std::vector<Index> last_;   // the examples of the last block
+  std::vector<Real> values_;  // of a block, row after row
+};
+
+}  // namespace softmargin::all_classes

@@ -1,0 +1,118 @@
+// The binding of what the primal methods of the linear machines need. No algorithms here.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "../linear/coordinates.hpp"
+#include "../linear/row_products.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace softmargin::linear {
+namespace {
+
+void check_size(std::size_t found, std::size_t expected) {
+  if (found != expected) throw std::invalid_argument("an array does not fit the examples");
+}
+
+template <class Value, class Offset>
+void bind_coordinate_descent(nb::module_ m, const char* name) {
+  using Descent = CoordinateDescent<Value, Offset>;
+  nb::class_<Descent>(m, name)
+      .def(
+          "__init__",
+          [](Descent* self, Column<Value> values, Column<Offset> rows, Column<Offset> starts,
+             double constant, Column<double> C, Column<double> t, Column<double> penalty) {
+            const bool dense = starts.size() == 0;
+            const auto width = static_cast<std::int32_t>(penalty.size()) - (constant != 0);
+            check_size(t.size(), C.size());
+            if (dense)
+              check_size(values.size(), C.size() * static_cast<std::size_t>(width));
+            else
+              check_size(starts.size(), static_cast<std::size_t>(width) + 1);
+            const Columns<Value, Offset> columns{values.data(), dense ? nullptr : rows.data(),
+                                                 starts.data(), static_cast<std::int32_t>(C.size()),
+                                                 width,         constant};
+            new (self) Descent(columns, to_vector(C), to_vector(t), to_vector(penalty));
+          },
+          "values"_a.noconvert(), "rows"_a.noconvert(), "starts"_a.noconvert(), "constant"_a, "C"_a,
+          "t"_a, "penalty"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 4>())
+      .def(
+          "start_from",
+          [](Descent& self, Column<double> w) {
+            check_size(w.size(), self.weights().size());
+            self.start_from(w.data());
+          },
+          "w"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("run", &Descent::run, "features"_a, "epochs"_a, "tolerance"_a, "seed"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("gradient",
+           [](const Descent& self) {
+             std::vector<double> found;
+             {
+               nb::gil_scoped_release release;
+               found = self.gradient();
+             }
+             const std::size_t size = found.size();
+             return to_numpy(std::move(found), {size});
+           })
+      .def("weights",
+           [](const Descent& self) { return to_numpy(self.weights(), {self.weights().size()}); })
+      .def("errors",
+           [](const Descent& self) { return to_numpy(self.errors(), {self.errors().size()}); })
+      .def("curvatures", [](const Descent& self) {
+        return to_numpy(self.curvatures(), {self.curvatures().size()});
+      });
+}
+
+}  // namespace
+}  // namespace softmargin::linear
+
+void softmargin::bind_linear_primal(nb::module_ m) {
+  using namespace linear;
+  m.def(
+      "scores",
+      [](const RowReader& rows, Column<double> w) {
+        check_size(w.size(), rows.features);
+        std::vector<double> found;
+        {
+          nb::gil_scoped_release release;
+          found = scores(rows, w.data());
+        }
+        return to_numpy(std::move(found), {static_cast<std::size_t>(rows.count)});
+      },
+      "rows"_a, "w"_a);
+  m.def(
+      "combination",
+      [](const RowReader& rows, Column<double> r) {
+        check_size(r.size(), rows.count);
+        std::vector<double> found;
+        {
+          nb::gil_scoped_release release;
+          found = combination(rows, r.data());
+        }
+        return to_numpy(std::move(found), {static_cast<std::size_t>(rows.features)});
+      },
+      "rows"_a, "r"_a);
+  m.def(
+      "gram",
+      [](const RowReader& rows, Column<double> h) {
+        check_size(h.size(), rows.count);
+        const auto width = static_cast<std::size_t>(rows.features);
+        std::vector<double> found;
+        {
+          nb::gil_scoped_release release;
+          found = Gram(rows, h.data()).take();
+        }
+        return to_numpy(std::move(found), {width, width});
+      },
+      "rows"_a, "h"_a);
+  bind_coordinate_descent<float, std::int32_t>(m, "CoordinateDescentFloat32");
+  bind_coordinate_descent<float, std::int64_t>(m, "CoordinateDescentFloat32Long");
+  bind_coordinate_descent<double, std::int32_t>(m, "CoordinateDescentFloat64");
+  bind_coordinate_descent<double, std::int64_t>(m, "CoordinateDescentFloat64Long");
+}

@@ -1,0 +1,117 @@
+// Products with all examples, for methods that treat them at once (Newton's method, certificates):
+// X w, X'r and X' diag(h) X, with the examples as rows of X, whatever their form.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../simd.hpp"
+#include "rows.hpp"
+
+namespace softmargin::linear {
+
+// Sum over the entries of value * w[feature]; four sums, because each addition waits for the last.
+inline double product(const Row& row, const double* w) {
+  double sum[4] = {};
+  std::size_t e = 0;
+  for (; e + 4 <= row.size; e += 4)
+    for (std::size_t l = 0; l < 4; ++l) sum[l] += row.value[e + l] * w[row.feature[e + l]];
+  for (; e < row.size; ++e) sum[0] += row.value[e] * w[row.feature[e]];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+inline std::vector<double> scores(const RowReader& rows, const double* w) {
+  std::vector<double> out(rows.count);
+  Row row;
+  for (std::int32_t i = 0; i < rows.count; ++i) {
+    rows.read(i, row);
+    out[i] = product(row, w);
+  }
+  return out;
+}
+
+// sum_i r_i x_i; examples with r_i = 0 are not read.
+inline std::vector<double> combination(const RowReader& rows, const double* r) {
+  std::vector<double> out(rows.features);
+  Row row;
+  for (std::int32_t i = 0; i < rows.count; ++i) {
+    if (r[i] == 0) continue;
+    rows.read(i, row);
+    for (std::size_t e = 0; e < row.size; ++e) out[row.feature[e]] += r[i] * row.value[e];
+  }
+  return out;
+}
+
+// sum_i h_i x_i x_i', the lower half, for h_i >= 0; examples with h_i = 0 are not read.
+class Gram {
+ public:
+  Gram(const RowReader& rows, const double* h) : width_(rows.features), tile_(batch * width_) {
+    sum_.resize(width_ * width_);
+    Row row;
+    for (std::int32_t i = 0; i < rows.count; ++i) {
+      if (h[i] == 0) continue;
+      rows.read(i, row);
+      if (3 * row.size < width_)
+        add_sparse(row, h[i]);
+      else
+        add_dense(row, h[i]);
+    }
+    add_tile();
+  }
+
+  std::vector<double> take() { return std::move(sum_); }
+
+ private:
+  static constexpr std::size_t batch = 8;  // dense rows added together: fewer loads of the sum
+
+  void add_sparse(const Row& row, double h) {
+    for (std::size_t a = 0; a < row.size; ++a) {
+      double* to = sum_.data() + row.feature[a] * width_;
+      const double scaled = h * row.value[a];
+      // Features rise within a row, so this is the lower half.
+      for (std::size_t b = 0; b <= a; ++b) to[row.feature[b]] += scaled * row.value[b];
+    }
+  }
+
+  void add_dense(const Row& row, double h) {
+    double* x = tile_.data() + filled_ * width_;
+    std::fill(x, x + width_, 0.0);
+    for (std::size_t e = 0; e < row.size; ++e) x[row.feature[e]] = row.value[e];
+    weight_[filled_] = h;
+    if (++filled_ == batch) add_tile();
+  }
+
+  void add_tile() {
+    for (std::size_t k = filled_; k < batch; ++k) {
+      weight_[k] = 0;
+      std::fill_n(tile_.data() + k * width_, width_, 0.0);
+    }
+    if (filled_ == 0) return;
+    filled_ = 0;
+    const double* x = tile_.data();
+    for (std::size_t f = 0; f < width_; ++f) {
+      double by[batch];
+      for (std::size_t k = 0; k < batch; ++k) by[k] = weight_[k] * x[k * width_ + f];
+      add_rows(sum_.data() + f * width_, x, by, f + 1);
+    }
+  }
+
+  SOFTMARGIN_INLINE void add_rows(double* SOFTMARGIN_RESTRICT to,
+                                  const double* SOFTMARGIN_RESTRICT x, const double* by,
+                                  std::size_t size) const {
+    const double *a = x, *b = a + width_, *c = b + width_, *d = c + width_;
+    const double *p = d + width_, *q = p + width_, *r = q + width_, *s = r + width_;
+    for (std::size_t g = 0; g < size; ++g)
+      to[g] += ((by[0] * a[g] + by[1] * b[g]) + (by[2] * c[g] + by[3] * d[g])) +
+               ((by[4] * p[g] + by[5] * q[g]) + (by[6] * r[g] + by[7] * s[g]));
+  }
+
+  std::size_t width_;
+  std::vector<double> sum_, tile_;
+  double weight_[batch] = {};
+  std::size_t filled_ = 0;
+};
+
+}  // namespace softmargin::linear

@@ -1,0 +1,78 @@
+// When a Newton step is taken: when pair steps have become slow for what they gain.
+//
+// Work is counted in multiplications, roughly, and not in seconds, so that the same data give the
+// same steps. A Newton step is due when the pair steps since the last one have done `patience`
+// times the work that it takes. Pair steps lower the objective fast at first and then ever more
+// slowly, and a Newton step does what they do only in the long run; so it pays if it lowers the
+// objective by at least a quarter of what the latest pair steps would with the same work. Then the
+// patience is halved, else doubled.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "newton_step.hpp"
+
+namespace softmargin {
+
+class NewtonSchedule {
+ public:
+  // The most variables of one step: its matrix takes at most a quarter of the memory that kernel
+  // rows may take, and the step not much more than a second.
+  static Index most_free(std::size_t cache_bytes) {
+    return static_cast<Index>(std::min(2500.0, std::sqrt(static_cast<double>(cache_bytes) / 32)));
+  }
+
+  // The unit of work is about 0.08 ns on a processor with AVX2.
+  static double pair_work(Index active, std::size_t parts) {
+    return 25.0 * static_cast<double>(active) * static_cast<double>(parts) + 500;
+  }
+  // Of a step on `free` variables that changes so many rows of `active` variables, as expected.
+  static double newton_work(Index free, Index active) {
+    return NewtonStep::factor_work(free) + 12 * NewtonStep::solve_work(free) +
+           update_work(free, active);
+  }
+  // Of bringing the gradient of the active variables up to date.
+  static double update_work(Index changed, Index active) {
+    return 5.0 * static_cast<double>(changed) * active;
+  }
+
+  // Another problem begins.
+  void restart() { now_ = newer_ = older_ = {}; }
+
+  void worked(double work, double gain) {
+    now_.work += work, now_.gain += gain;
+    if (now_.work >= 2 * newer_.work) older_ = newer_, newer_ = now_;
+  }
+
+  bool is_due(Index free, Index active) const {
+    return free > 1 && now_.work >= patience_ * newton_work(free, active);
+  }
+
+  // A step that takes more is ended where it is: other steps may bring variables to bounds sooner.
+  static double most_work(Index free, Index active) { return 3 * newton_work(free, active); }
+
+  // A step was taken, with this work and gain.
+  void taken(double work, double gain) {
+    const double recent = (now_.gain - older_.gain) / (now_.work - older_.work);
+    const bool pays = 4 * gain > recent * work;
+    if (pays) {
+      patience_ = std::max(patience_ / 2, 1.0 / 16);
+    } else if (gain == 0 || patience_ < most_patience) {
+      patience_ *= 2;
+    }
+    restart();
+  }
+
+ private:
+  static constexpr double most_patience = 4;
+
+  struct Point {
+    double work = 0, gain = 0;
+  };
+  Point now_, newer_, older_;  // newer_ and older_: at halves of the work and of that again
+  double patience_ = 1;
+};
+
+}  // namespace softmargin

@@ -1,0 +1,85 @@
+// Newton steps on all active free variables of a problem whose kernel matrix is not in memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "../kernel_matrix.hpp"
+#include "../newton_schedule.hpp"
+#include "../newton_step.hpp"
+
+namespace softmargin {
+
+template <class Real>
+class ActiveNewton {
+ public:
+  using Matrix = KernelMatrix<Real>;
+
+  // On at most so many variables at a time; 0: no Newton steps. Whether one is due is looked at
+  // every so many other steps.
+  ActiveNewton(Index most_free, int look_every) : most_free_(most_free), look_every_(look_every) {}
+
+  // What other steps have done since.
+  void worked(double work, double gain) {
+    if (most_free_ > 0) schedule_.worked(work, gain);
+  }
+
+  // A step if it is due, with the gradient of the active variables brought up to date. `free` are
+  // the variables that it may have moved.
+  NewtonResult step_if_due(Dual& dual, Matrix& matrix, double tolerance,
+                           std::vector<Variable>& free) {
+    if (most_free_ == 0 || ++since_look_ < look_every_ ||
+        !schedule_.is_due(std::max<Index>(last_free_ / 2, 2), dual.active))
+      return {};
+    since_look_ = 0;
+    free = free_variables(dual);
+    last_free_ = static_cast<Index>(free.size());
+    if (last_free_ > most_free_ || !schedule_.is_due(last_free_, dual.active)) return {};
+    const auto fill = [&](const std::vector<Index>& positions, Factor& on_free) {
+      fill_in(dual, matrix, positions, on_free);
+    };
+    NewtonResult result =
+        step_.take(dual, free, tolerance, pivot_floor<Real>,
+                   schedule_.most_work(last_free_, dual.active), fill, matrix.interruption());
+    const std::vector<char> keep(result.positions.size(), 1);
+    matrix.accumulate(result.positions, result.changes, 0, dual.active, dual.gradient.data(), keep);
+    const double work =
+        result.work + NewtonSchedule::update_work(result.positions.size(), dual.active);
+    schedule_.taken(work, result.gain);
+    return result;
+  }
+
+ private:
+  // From rows in the cache where they are there; what is missing is computed in one batch.
+  static void fill_in(const Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
+                      Factor& on_free) {
+    const Index count = static_cast<Index>(positions.size());
+    std::vector<Index> missing, missing_positions;
+    const auto copy = [&](Index i, const Real* row, auto column) {
+      for (Index j = i + 1; j < count; ++j) on_free.at(i, j) = row[column(j)];
+    };
+    for (Index i = 0; i < count; ++i) {
+      on_free.diagonal(i) = matrix.diagonal()[positions[i]];
+      if (const Real* row = matrix.held(positions[i], dual.active)) {
+        copy(i, row, [&](Index j) { return positions[j]; });
+      } else {
+        missing.push_back(i), missing_positions.push_back(positions[i]);
+      }
+    }
+    std::vector<Real> values(missing.size() * positions.size());
+    if (!missing.empty()) matrix.submatrix(missing_positions, positions, values.data());
+    matrix.rows_computed += static_cast<std::int64_t>(missing.size());
+    for (std::size_t m = 0; m < missing.size(); ++m)
+      copy(missing[m], &values[m * positions.size()], [](Index j) { return j; });
+  }
+
+  const Index most_free_;
+  const int look_every_;
+  Index last_free_ = 0;
+  int since_look_ = 0;
+  NewtonSchedule schedule_;
+  NewtonStep step_;
+};
+
+}  // namespace softmargin

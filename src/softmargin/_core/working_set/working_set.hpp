@@ -1,0 +1,48 @@
+// A working set: the variables that one step of the decomposition method changes. It answers two
+// questions: how far from optimal is the problem, and what is the problem after a step?
+#pragma once
+
+#include <cstdint>
+
+#include "../kernel_matrix.hpp"
+#include "../selection/rule.hpp"
+#include "../shrinking.hpp"
+
+namespace softmargin {
+
+struct Limits {
+  double tolerance;         // of the violation on the whole problem
+  std::int64_t iterations;  // pair steps that may still be taken
+};
+
+// What a step did.
+struct Step {
+  std::int64_t iterations = 0;  // in pair steps
+  double gain = 0;              // by how much the objective fell
+  double work = 0;              // in multiplications, roughly
+  bool moved = false;           // false: rounding leaves every variable where it is
+  bool given_up = false;        // the solver was asked to stop; nothing has changed
+};
+
+template <class Real>
+class WorkingSet {
+ public:
+  using Matrix = KernelMatrix<Real>;
+
+  virtual ~WorkingSet() = default;
+
+  virtual Selection select(const Dual& dual, Matrix& matrix) = 0;
+
+  // Solves the problem on the working set and brings the gradient of the active variables up to
+  // date. `selection` is what select() returned, or the most violating pair in its place.
+  virtual Step step(Dual& dual, Matrix& matrix, const Selection& selection,
+                    const Limits& limits) = 0;
+
+  // The way of shrinking that suits these steps; null: none.
+  virtual Shrinking<Real>* shrinking() { return nullptr; }
+
+  // So many rows are in use at a time and must stay in the cache.
+  virtual Index rows_in_use() const = 0;
+};
+
+}  // namespace softmargin

@@ -1,0 +1,45 @@
+"""Blocks of examples on disk, visited one after another: at most two are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from softmargin.estimator import block_fit
+from softmargin.estimator.block_fit import Block, Summary
+from softmargin.estimator.linear_machine import LinearMachine
+from softmargin.fitting.linear_problem import Dual, Problem
+from softmargin.fitting.local_blocks import LocalCrew
+from softmargin.io.data.block_folder import BlockFolder
+from softmargin.watching import Watch
+
+
+class DiskSource:
+    def __init__(self, folder: BlockFolder) -> None:
+        self.folder = folder
+
+    def summaries(self, classes: bool, digest: bool) -> list[Summary]:
+        return [
+            block_fit.summarise(block_fit.load(*arrays), classes, digest)
+            for arrays in self._read_ahead()
+        ]
+
+    def crew(self, machine: LinearMachine, duals: Sequence[Dual], watch: Watch) -> LocalCrew:
+        def every(work: Callable[[int, Problem], Any]) -> Iterator[Any]:
+            for k, arrays in enumerate(self._read_ahead()):
+                # Checked when the blocks were summarised.
+                yield work(k, block_fit.state(Block(*arrays), machine))
+
+        return LocalCrew(every, duals, machine._columns)
+
+    def _read_ahead(self) -> Iterator[tuple[Any, Any, Any]]:
+        """X, y and weights of each block; the next one is read while one is in use."""
+        with ThreadPoolExecutor(1) as reader:
+            coming = reader.submit(self.folder.read, 0)
+            for k in range(len(self.folder)):
+                arrays = coming.result()
+                if k + 1 < len(self.folder):
+                    coming = reader.submit(self.folder.read, k + 1)
+                yield arrays
+                del arrays

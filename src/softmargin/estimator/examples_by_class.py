@@ -1,0 +1,40 @@
+"""The examples of a fit of several classes, class by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ExamplesByClass:
+    """What the problems of a fit are stated from (see softmargin.fitting.problems)."""
+
+    labels: list[Any]
+    order: Indices
+    """The examples, class by class."""
+    class_starts: NDArray[np.int64]
+    """Where each class begins in `order`, and where the last one ends."""
+    price: Array
+    """The C of each example, in that order; for nu-SVC, its weight."""
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """The class of each example, in that order."""
+        return np.repeat(
+            np.arange(len(self.labels), dtype=np.int32), np.diff(self.class_starts)
+        ).astype(np.int32)
+
+    def support(self, whole: Array) -> tuple[Indices, Indices, Array]:
+        """The support vectors, how many each class has, and their coefficients, of coefficients
+        for all examples in `order`."""
+        used = whole.any(axis=0)
+        n_support = np.add.reduceat(used.astype(np.int32), self.class_starts[:-1], dtype=np.int32)
+        return self.order[used], n_support, whole[:, used]

@@ -1,0 +1,91 @@
+"""Intervals of the regressions, from residuals out of fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.calibration.residuals import (
+    half_width,
+    laplace_half_width,
+    laplace_scale,
+    sorted_residuals,
+)
+from softmargin.estimator.conventions import NotFittedError, available_if
+from softmargin.estimator.out_of_fold import out_of_fold
+from softmargin.fitting.kernel_fit import FitResult
+
+Array = NDArray[np.float64]
+
+
+def has_intervals(machine: Any) -> bool:
+    if not machine.probability:
+        raise AttributeError(
+            "predict_interval is not available when probability=False. Fit with probability=True."
+        )
+    return True
+
+
+class Intervals:
+    """The part of SVR and NuSVR that is about intervals."""
+
+    probability: bool
+    cv: Any
+
+    def _keep_residuals(
+        self, X: Any, y: Any, weight: Array, result: FitResult, began: float
+    ) -> None:
+        """Sets what `predict_interval` needs, and LIBSVM's Laplace scale."""
+        for name in ("_residuals", "probA_"):
+            self.__dict__.pop(name, None)
+        if not self.probability:
+            return
+        if (weight > 0).sum() < 2:
+            raise ValueError(
+                "probability=True needs two examples or more, each predicted from the others; got"
+                f" {(weight > 0).sum()} with a positive weight."
+            )
+        target = np.asarray(y, dtype=np.float64).ravel()
+        held_out = out_of_fold(self, X, target, weight, result, began)
+        if held_out is None:
+            return
+        residuals, own = target[held_out.rows] - held_out.values, weight[held_out.rows]
+        self._residuals = sorted_residuals(residuals, own)
+        self.probA_ = np.array([laplace_scale(residuals, own)])
+
+    @available_if(has_intervals)
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Intervals that contain about this share of the targets, for ``probability=True``.
+
+        The interval is as far on each side of the prediction as this share of the training examples
+        were from theirs, each predicted by a machine that was not trained on it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_samples, 2)
+            The lower and the upper end; infinite if there were too few training examples for the
+            coverage.
+        """
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must be between 0 and 1; got {coverage!r}.")
+        predicted: Array = self.predict(X)  # type: ignore[attr-defined]
+        width = self._half_width(coverage)
+        return np.stack([predicted - width, predicted + width], axis=1)
+
+    def _half_width(self, coverage: float) -> float:
+        if hasattr(self, "_residuals"):
+            return half_width(self._residuals, coverage)
+        if hasattr(self, "probA_"):  # a model of svm-train -b 1 has only this
+            return laplace_half_width(float(self.probA_[0]), coverage)
+        raise NotFittedError(
+            "predict_interval is not available when fitted with probability=False. Fit again with"
+            " probability=True."
+        )

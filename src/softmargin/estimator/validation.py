@@ -1,0 +1,163 @@
+"""Input checks that all estimators share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from softmargin.estimator.conventions import check_array, compute_class_weight
+from softmargin.fitting.sklearn_callbacks import DURING_FIT
+
+Array = NDArray[np.float64]
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[float]:
+    """A fit that fails leaves the estimator as it was.  Gives the time at which the fit began."""
+    before = dict(estimator.__dict__)
+    try:
+        yield time.perf_counter()
+    except BaseException:
+        during = {name: vars(estimator)[name] for name in DURING_FIT if name in vars(estimator)}
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before | during)
+        raise
+
+
+def is_plain(X: Any, estimator: Any) -> bool:
+    """Whether scikit-learn's validation would return X unchanged and without a warning.  A quick
+    check, because for single rows that validation takes longer than the prediction."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype.type in (np.float64, np.float32)
+        and X.dtype.isnative
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+        and bool(np.isfinite(X).all())
+    )
+
+
+def indexable(X: Any) -> Any:
+    """X in a form from which examples can be selected, for a kernel function."""
+    if sp.issparse(X):
+        return X.tocsr()
+    if isinstance(X, (list, tuple)):
+        array = np.asarray(X) if len(X) and np.ndim(X[0]) == 1 else None
+        return array if array is not None and array.dtype.kind in "fiub" else list(X)
+    return X
+
+
+LARGEST_INDEX = 2**31 - 1
+
+
+def for_core(X: Any) -> Any:
+    """X with contiguous rows that are a whole number of values apart, or as valid CSR without
+    repeated indices and with three contiguous arrays.  Copied only if X is not like that."""
+    if max(X.shape) > LARGEST_INDEX:
+        raise ValueError(
+            f"X has the shape {X.shape}; at most {LARGEST_INDEX} rows and columns are supported."
+            " Use fewer features (FeatureHasher, TruncatedSVD) or fewer rows."
+        )
+    if not sp.issparse(X):
+        apart, within = X.strides
+        fits = within == X.itemsize and apart % X.itemsize == 0 and X.flags.aligned
+        return X if fits else np.array(X, order="C")
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(
+            f"X is not a valid CSR matrix: {error}. Build it again from valid indices."
+        ) from None
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    arrays = (X.data, X.indices, X.indptr)
+    fits = all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
+    return X if fits else X.copy()
+
+
+def sample_weights(sample_weight: Any, count: int) -> Array:
+    """One weight per example; a weight of zero (or less) leaves the example out."""
+    if sample_weight is None:
+        return np.ones(count)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(count, sample_weight)
+    weight: Array = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weight.shape != (count,):
+        raise ValueError(
+            f"sample_weight has the shape {weight.shape}; it must have the shape ({count},),"
+            " one weight for each sample."
+        )
+    check_any_weight(weight)
+    weight = np.maximum(weight, 0.0)
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            "The sum of sample_weight is too large for a number. Divide the weights by their mean."
+        )
+    return weight
+
+
+def check_any_weight(weight: Array) -> None:
+    if not (weight > 0).any():
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+
+
+def prices(C: float, weight: Array, factor: Any = 1.0) -> Array:
+    """The C of each example: C times its weight times a factor."""
+    with np.errstate(over="ignore", under="ignore"):
+        price: Array = float(C) * weight * factor
+    vanished = (price == 0) & (weight > 0)
+    if vanished.any() or (np.isinf(price).any() and not np.isinf(C)):
+        extreme, remedy = ("small", "Raise") if vanished.any() else ("large", "Lower")
+        raise ValueError(
+            f"C={C} times a weight of sample_weight and class_weight is too {extreme} for a number."
+            f" {remedy} C or the weights."
+        )
+    return price
+
+
+def class_weights(
+    class_weight: Any, classes: Any, labels: Any, counts: Array | None = None
+) -> Array:
+    """One positive factor on C per class.  "balanced" uses the `counts` of the classes, by default
+    those of `labels`."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    weights: Array
+    if class_weight == "balanced" and counts is not None:
+        weights = counts.sum() / (len(classes) * counts)
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=labels)
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(
+            f"class_weight={class_weight!r} gives the weights {weights.tolist()};"
+            " every weight must be positive and finite."
+        )
+    return weights
+
+
+def check_classes_present(classes: Any, present: Any) -> None:
+    """Rejects classes whose examples all have zero weight; `present` has one entry per class."""
+    absent = np.flatnonzero(~np.asarray(present, dtype=bool))
+    if len(absent) == 0:
+        return
+    raise ValueError(
+        "Invalid input - all samples with positive weights belong to the same class."
+        " Give a sample of another class a positive weight."
+        if len(absent) == len(classes) - 1
+        else f"All samples of class {np.asarray(classes).tolist()[absent[0]]!r} have zero weight;"
+        " remove the class or give one of its samples a positive weight."
+    )

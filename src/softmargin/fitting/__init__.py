@@ -1,0 +1,1 @@
+"""Running the solvers: slices, plans, memory, warm starts, progress."""

@@ -1,0 +1,60 @@
+"""How long the certificate of a problem takes if its fit is stopped now, for time limits."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softmargin.fitting.slices import LONGEST_SLICE
+from softmargin.problem.formulations import Array
+
+MORE_EXACT_COST = 2.0
+"""Cost of a kernel value in the next arithmetic, relative to the current one."""
+
+MEMORY = 0.8
+"""Weight of the past in the mean of how busy the machine is, from slice to slice."""
+
+
+@dataclass
+class CertificateCost:
+    """Estimated after each slice: the time for the kernel values that the gradient of all examples
+    needs, whose number the core knows, and for the slice before, which cannot be cut short."""
+
+    examples: int
+    rate: float = math.inf
+    """Seconds per kernel value, in the fastest slice."""
+    stretch: float = 1.0
+    """Seconds on the clock per second of the processor, lately; and in that slice."""
+    stretch_of_rate: float = 1.0
+    overrun: float = 0.0
+    """The most seconds by which a slice took too long."""
+    evaluations: int = 0
+    last: tuple[float, float] = field(default_factory=lambda: _now())
+
+    def seconds(self, status: Any, beta: list[Array], again: bool) -> float:
+        """`again`: all kernel values are computed again in a more precise arithmetic."""
+        now, before = _now(), self.last
+        fresh, taken = status.kernel_evaluations - self.evaluations, now[0] - before[0]
+        self.evaluations, self.last = status.kernel_evaluations, now
+        self.overrun = max(self.overrun, taken - LONGEST_SLICE)
+        stretch = taken / max(now[1] - before[1], 1e-3 * taken, 1e-9)
+        self.stretch = MEMORY * self.stretch + (1 - MEMORY) * stretch
+        if fresh > 0 and taken / fresh < self.rate:
+            self.rate, self.stretch_of_rate = taken / fresh, stretch
+        if self.rate == math.inf:
+            return self.overrun
+        busier = max(self.stretch / self.stretch_of_rate, 1.0)
+        values = float(status.to_rebuild)
+        if again:
+            vectors = int(np.count_nonzero(np.any(beta, axis=0)))
+            values += MORE_EXACT_COST * vectors * self.examples
+        return self.overrun + busier * self.rate * values
+
+
+def _now() -> tuple[float, float]:
+    """By the clock, and of the processor."""
+    return time.perf_counter(), time.process_time()

@@ -1,0 +1,54 @@
+"""The problems of one fit, each stated only when it is solved, because there may be very many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.problem.formulations import Formulation
+
+Indices = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Stated:
+    """One problem, or several in the same arrays: problem k has ids[starts[k]:starts[k + 1]]."""
+
+    ids: Indices
+    formulation: Any
+    starts: NDArray[np.int64]
+
+
+class Problems(Protocol):
+    """The problems of a fit, by number."""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of examples of each."""
+
+    def name(self, number: int) -> Any:
+        """Identifies a problem, in this fit and in the next."""
+
+    def state(self, numbers: range) -> Stated:
+        """These problems, in the same arrays."""
+
+
+@dataclass(frozen=True)
+class OneProblem:
+    """The problems of a fit that has only one."""
+
+    ids: Indices
+    formulation: Formulation
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.array([len(self.ids)])
+
+    def name(self, number: int) -> Any:
+        return None
+
+    def state(self, numbers: range) -> Stated:
+        return Stated(self.ids, self.formulation, np.array([0, len(self.ids)]))

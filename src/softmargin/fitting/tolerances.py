@@ -1,0 +1,59 @@
+"""When a kernel problem is solved: the KKT violation is at most `tol`, and the relative duality gap
+at most `gap_tol`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.solution import Certificates, Convexity, Solution, StopReason, relative_gap
+
+Array = NDArray[np.float64]
+
+CORE_SHARE = 0.99
+"""The core aims at this fraction of gap_tol, because it adds the gap up in another order."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    tol: float
+    gap_tol: float | None
+
+    def for_core(self, gap_counts: bool) -> dict[str, float]:
+        """As arguments of a solver.  The gap does not count where it will say nothing about the
+        optimum."""
+        aim = CORE_SHARE * self.gap_tol if self.gap_tol is not None and gap_counts else inf
+        return {"tolerance": self.tol, "gap_tolerance": aim}
+
+    def enough(self, violation: Any, primal: Any, dual: Any) -> Array:
+        """The violation that is small enough for both, because the gap falls about in proportion to
+        the violation; of one problem, or each of many."""
+        violation, gap = np.asarray(violation), relative_gap(primal, dual)
+        known = np.isfinite(gap) & (gap > 0) & (violation > 0)
+        for_gap = np.full_like(gap, inf)
+        if self.gap_tol is not None:
+            np.divide(violation * self.gap_tol, gap, out=for_gap, where=known)
+        return np.minimum(self.tol, for_gap)
+
+    def verdict(self, solution: Solution) -> StopReason:
+        """As `verdicts`, of one problem."""
+        reason: StopReason = self.verdicts(Certificates.of([solution]))[0]
+        return reason
+
+    def verdicts(self, found: Certificates) -> NDArray[Any]:
+        """Why the fit of each problem ended, for certificates that have its solver's own reason.
+        A stopped fit may have converged just before.  The curvature allowance, which no solver can
+        make smaller, does not count."""
+        column = found.columns
+        stationary, reasons = column["kkt_violation"] <= self.tol, column["stop_reason"].copy()
+        enough = np.full_like(stationary, True)
+        if self.gap_tol is not None:
+            gap = relative_gap(column["primal_objective"], column["dual_objective"])
+            enough = gap <= self.gap_tol
+        reasons[stationary & enough] = StopReason.CONVERGED
+        reasons[stationary & (column["convexity"] == Convexity.REFUTED)] = StopReason.STATIONARY
+        return reasons

@@ -1,0 +1,1 @@
+"""The problems that are solved: formulations, kernels, and their data."""

@@ -1,0 +1,223 @@
+"""SVC for all classes at once, against a slow twin, quadprog and identities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
+
+from softmargin import SVC, LinearSVC
+from softmargin.problem.all_classes import MACHINES
+from softmargin.working_sets import BY_EXAMPLE, Block
+from tests.oracles import naive_all_classes as naive
+
+TIGHT = {"tol": 1e-9, "gap_tol": 1e-11}
+
+
+def problem(seed, n=12, k=3, features=3):
+    """Ties (equal rows with equal and other classes), weights, and data of few values."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, features))
+    if seed % 3 == 0:
+        X = np.round(X)  # many equal rows
+    if seed % 4 == 1:
+        X[: n // 2] = X[n // 2 : 2 * (n // 2)]
+    y = np.concatenate([np.arange(k), rng.integers(0, k, max(n - k, 0))])[:n]
+    weight = rng.choice([0.5, 1.0, 2.0], n) if seed % 2 else np.ones(n)
+    return X, y, weight, float(rng.choice([0.1, 1.0, 30.0]))
+
+
+def fitted(machine, X, y, weight=None, **options):
+    return SVC(multi_class=machine, **{**TIGHT, **options}).fit(X, y, weight)
+
+
+def values(a, K):
+    """Decision values: a score for each class, or their difference for two classes."""
+    scores = K @ a
+    return scores[:, 1] - scores[:, 0] if a.shape[1] == 2 else scores
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("part", range(5))
+def test_agrees_with_quadprog(machine, part):
+    for seed in range(20 * part, 20 * part + 20):
+        k = 14 if seed == 51 else [2, 3, 4, 5, 6, 3, 4, 8, 3, 7][seed % 10]
+        X, y, weight, C = problem(seed, n=max(12, k + 1), k=k)
+        K = rbf_kernel(X, gamma=0.5) if seed % 5 else X @ X.T
+        optimum, a = naive.quadratic_program(K, y, C * weight, k, machine)
+        found = fitted(machine, K, y, weight, kernel="precomputed", C=C)
+        solution = found.solution_
+        assert solution.converged
+        assert solution.dual_objective <= optimum * (1 + 1e-9)
+        assert solution.dual_objective == pytest.approx(optimum, rel=1e-9)
+        assert solution.primal_objective == pytest.approx(optimum, rel=1e-9)
+        np.testing.assert_allclose(found.decision_function(K), values(a, K), atol=2e-5)
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("seed", "k"), [(0, 4), (1, 4), (2, 4), (5, 20)])
+def test_agrees_with_the_slow_twin(machine, seed, k):
+    X, y, weight, _ = problem(seed, n=10 if k == 4 else 21, k=k)
+    K = rbf_kernel(X, gamma=1.0)
+    a = naive.descent(K, y, weight, k, machine, passes=60)
+    found = fitted(machine, X, y, weight, gamma=1.0)
+    expected = naive.primal(K, y, weight, a, machine)
+    assert found.solution_.primal_objective == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(found.decision_function(X), K @ a, atol=1e-6)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("rule", [*BY_EXAMPLE, Block(size=5)])
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_every_rule_reaches_the_same_optimum(machine, rule, shrinking, three_blobs):
+    X, y = three_blobs
+    reference = fitted(machine, X, y, C=5.0)
+    found = fitted(machine, X, y, C=5.0, working_set=rule, shrinking=shrinking, cache_size=0.01)
+    name = rule if isinstance(rule, str) else rule.name
+    assert found.solution_.working_set == name
+    assert found.solution_.dual_objective == pytest.approx(
+        reference.solution_.dual_objective, rel=1e-9
+    )
+    np.testing.assert_allclose(
+        found.decision_function(X), reference.decision_function(X), atol=1e-5
+    )
+
+
+@pytest.fixture(scope="module")
+def three_blobs():
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 3
+    return rng.normal(size=(150, 2)) + 1.5 * np.eye(3)[y][:, :2], y
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_certificate_is_that_of_the_model(machine, three_blobs):
+    X, y = three_blobs
+    found = SVC(multi_class=machine, gamma=0.7, C=2.0).fit(X, y)
+    a = np.zeros((len(X), 3))
+    a[found.support_] = found.dual_coef_.T
+    K = rbf_kernel(X, gamma=0.7)
+    C = np.full(len(X), 2.0)
+    solution = found.solution_
+    assert solution.primal_objective == pytest.approx(naive.primal(K, y, C, a, machine), rel=1e-9)
+    assert 0 <= solution.relative_gap <= 1e-3
+    own = a[np.arange(len(X)), y]
+    assert solution.dual_objective == pytest.approx(own.sum() - 0.5 * (a * (K @ a)).sum(), rel=1e-9)
+    np.testing.assert_allclose(a.sum(axis=1), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_equals_the_linear_machine_without_intercept(machine, three_blobs):
+    X, y = three_blobs
+    kernel = fitted(machine, X, y, kernel="linear")
+    linear = LinearSVC(multi_class=machine, fit_intercept=False, tol=1e-10, max_iter=100_000).fit(
+        X, y
+    )
+    assert kernel.solution_.primal_objective == pytest.approx(
+        linear.solution_.primal_objective, rel=1e-8
+    )
+    np.testing.assert_allclose(kernel.coef_, linear.coef_, atol=1e-5)
+    assert (kernel.predict(X) == linear.predict(X)).all()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_two_classes_are_the_binary_machine_of_twice_the_price(machine, three_blobs):
+    X, y = three_blobs
+    X, y = X[y < 2], y[y < 2]
+    found = fitted(machine, X, y, kernel="linear", C=0.5)
+    binary = LinearSVC(loss="hinge", C=1.0, fit_intercept=False, tol=1e-10, max_iter=100_000).fit(
+        X, y
+    )
+    assert found.dual_coef_.shape[0] == 1
+    np.testing.assert_allclose(found.decision_function(X), binary.decision_function(X), atol=1e-5)
+    assert (found.predict(X) == binary.predict(X)).all()
+
+
+@pytest.mark.parametrize("machine", ["ovr", *MACHINES])
+def test_weights_are_repetitions(machine, three_blobs):
+    X, y = three_blobs
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    weighted = fitted(machine, X, y, weight, gamma=0.5)
+    repeated = fitted(machine, np.repeat(X, weight, axis=0), np.repeat(y, weight), gamma=0.5)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-5
+    )
+    by_class = fitted(machine, X, y, gamma=0.5, class_weight={0: 2.0, 1: 1.0, 2: 3.0})
+    by_weight = fitted(machine, X, y, np.array([2.0, 1.0, 3.0])[y], gamma=0.5)
+    np.testing.assert_allclose(
+        by_class.decision_function(X), by_weight.decision_function(X), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("machine", ["ovr", *MACHINES])
+def test_every_form_of_input_gives_the_same_machine(machine, three_blobs):
+    X, y = three_blobs
+    K = rbf_kernel(X, gamma=0.5)
+    expected = fitted(machine, X, y, gamma=0.5).decision_function(X)
+    assert expected.shape == (len(X), 3)
+    sparse = sp.csr_matrix(X)
+    others = {
+        "sparse": fitted(machine, sparse, y, gamma=0.5).decision_function(sparse),
+        "given": fitted(machine, K, y, kernel="precomputed").decision_function(K),
+        "function": fitted(
+            machine, X, y, kernel=lambda A, B: rbf_kernel(A, B, gamma=0.5)
+        ).decision_function(X),
+        "threads": fitted(machine, X, y, gamma=0.5, n_jobs=2).decision_function(X),
+    }
+    for name, found in others.items():
+        np.testing.assert_allclose(found, expected, atol=1e-5, err_msg=name)
+
+
+def test_one_vs_rest_is_a_binary_machine_for_each_class(three_blobs):
+    X, y = three_blobs
+    labels = np.array(["a", "b", "c"])[y]
+    found = SVC(multi_class="ovr", gamma=0.5).fit(X, labels)
+    scores = np.stack(
+        [SVC(gamma=0.5).fit(X, labels == c).decision_function(X) for c in "abc"], axis=1
+    )
+    np.testing.assert_allclose(found.decision_function(X), scores, atol=5e-3)
+    assert (found.predict(X) == found.classes_[found.decision_function(X).argmax(axis=1)]).all()
+    assert found.dual_coef_.shape == (3, len(found.support_))
+    assert found.intercept_.shape == (3,)
+    assert found.n_support_.sum() == len(found.support_)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_float32_rows_reach_the_certificate(machine):
+    rng = np.random.default_rng(3)
+    y = np.arange(1500) % 5
+    X = (rng.normal(size=(1500, 4)) + 2 * np.eye(5)[y][:, :4]).astype(np.float32)
+    narrow = SVC(multi_class=machine, gamma=0.3).fit(X, y)
+    exact = SVC(multi_class=machine, gamma=0.3, precision="float64").fit(X, y)
+    assert narrow.solution_.converged
+    assert exact.solution_.converged
+    assert exact.solution_.precision == "float64"
+    assert narrow.solution_.dual_objective == pytest.approx(
+        exact.solution_.dual_objective, rel=1e-3
+    )
+    upper = min(narrow.solution_.primal_objective, exact.solution_.primal_objective)
+    lower = max(narrow.solution_.dual_objective, exact.solution_.dual_objective)
+    assert lower <= upper * (1 + 1e-6)
+
+
+def test_rows_of_zeros_cost_what_they_must():
+    """K_ii = 0: their loss does not depend on the machine, and their variables are at the bound."""
+    X, y = np.array([[0.0], [0.0], [0.0], [1.0], [-1.0]]), np.array([0, 1, 2, 0, 1])
+    for machine in MACHINES:
+        found = fitted(machine, X, y, kernel="linear")
+        assert found.solution_.converged
+        optimum, _ = naive.quadratic_program(X @ X.T, y, np.ones(5), 3, machine)
+        assert found.solution_.primal_objective == pytest.approx(optimum, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_kernel_that_is_not_positive_semidefinite_is_not_certified(three_blobs):
+    X, y = three_blobs
+    found = SVC(multi_class="weston_watkins", kernel="sigmoid", gamma=0.5, coef0=-1).fit(X, y)
+    assert not found.solution_.certified
+    linear = SVC(multi_class="weston_watkins", kernel="poly", degree=1, gamma=1, coef0=-9.0)
+    assert not linear.fit(X, y).solution_.certified
+    assert SVC(kernel="poly", degree=1, gamma=1, coef0=-9.0).fit(X, y).solution_.certified
