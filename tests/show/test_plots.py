@@ -52,9 +52,12 @@ def three_classes(n=900):
         ),
     ],
 )
-def test_totals_end_at_the_certificate(machine):
+@pytest.mark.parametrize("slices", ["of_time", "of_one_step"])
+def test_totals_end_at_the_certificate(machine, slices, request):
     """The history's sums over all problems end at the sums of the certificate, and on the way the
-    optimum lies between them."""
+    optimum lies between them.  Slices of one step end between two problems, too."""
+    if slices == "of_one_step":
+        request.getfixturevalue("short_slices")
     X, y = three_classes()
     machine.fit(X, y)
     history, solution = machine.history_, machine.solution_

@@ -36,10 +36,12 @@ class SmallProblems {
         beta_(parts, std::vector<double>(starts_.back())),
         results_(starts_.size() - 1) {}
 
-  // Continues until the time is up or all problems have ended. Returns how many have ended.
+  // Continues until the time is up (by one step at least) or all problems have ended. Returns how
+  // many have ended.
   std::int64_t run(double max_seconds) {
     const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
-    for (auto now = Clock::now(); ended_ < count() && now < end;) {
+    auto now = Clock::now();
+    while (ended_ < count()) {
       const auto began = now;
       Result& result = begin_current();
       result.status = current_->run(max_iterations_ - result.status.iterations,
@@ -49,6 +51,12 @@ class SmallProblems {
       if (over) end_current();
       now = Clock::now();
       result.seconds += std::chrono::duration<double>(now - began).count();
+      if (now >= end) break;
+    }
+    // A slice may end between two problems. Whoever looks then sees the start of the next one.
+    if (ended_ < count() && !current_) {
+      Result& next = begin_current();
+      next.status = current_->run(0, 0.0);
     }
     return ended_;
   }
