@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -18,6 +20,7 @@ from softmargin.estimator.conventions import (
     ConvergenceWarning,
     Interval,
     StrOptions,
+    validate_parameter_constraints,
 )
 from softmargin.fitting import sklearn_callbacks as skl
 from softmargin.fitting.history import History
@@ -69,6 +72,15 @@ class Observed(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     checkpoint: str | PathLike[str] | Checkpoint | None
     solution_: Solution
     _history: History
+
+    def _validate_params(self) -> None:
+        """Checks the parameters that are not at their defaults.  Checking all of them, the defaults
+        included, would take a tenth of a fit of some hundred examples."""
+        kind: Any = type(self)
+        defaults = _checked_defaults(kind)
+        own = {name: getattr(self, name) for name in defaults}
+        changed = {name: value for name, value in own.items() if value is not defaults[name]}
+        _check(changed, kind)
 
     @contextmanager
     def _watched(
@@ -186,3 +198,15 @@ def _distance(solution: Solution, gap_tol: float | None) -> str:
         f"the objective is within {solution.duality_gap:.3g} of the optimum"
         f" ({solution.relative_gap:.2g} relative{asked})."
     )
+
+
+@cache
+def _checked_defaults(kind: Any) -> dict[str, Any]:
+    """The default of each parameter, or `inspect.Parameter.empty`."""
+    parameters = signature(kind).parameters.values()
+    _check({one.name: one.default for one in parameters if one.default is not one.empty}, kind)
+    return {one.name: one.default for one in parameters}
+
+
+def _check(params: dict[str, Any], kind: Any) -> None:
+    validate_parameter_constraints(kind._parameter_constraints, params, caller_name=kind.__name__)

@@ -33,7 +33,11 @@ if TYPE_CHECKING or not estimator.PLAIN:
         compute_class_weight,
     )
     from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as effective_threads
-    from sklearn.utils._param_validation import Interval, StrOptions
+    from sklearn.utils._param_validation import (
+        Interval,
+        StrOptions,
+        validate_parameter_constraints,
+    )
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _num_samples as num_samples
@@ -69,6 +73,7 @@ else:
         fit_context,
         num_samples,
         validate_data,
+        validate_parameter_constraints,
     )
 
 __all__ = [
@@ -96,4 +101,5 @@ __all__ = [
     "fit_context",
     "num_samples",
     "validate_data",
+    "validate_parameter_constraints",
 ]

@@ -121,10 +121,7 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Any], Any]:
     def decorate(fit: Any) -> Any:
         @wraps(fit)
         def checked(self: Any, *args: Any, **options: Any) -> Any:
-            params = self.get_params()
-            rules = {name: self._parameter_constraints[name] for name in params}
-            if not all(any(_allowed(r, params[name]) for r in rules[name]) for name in rules):
-                _refuse_parameters(rules, params, type(self).__name__)
+            self._validate_params()
             return fit(self, *args, **options)
 
         return checked
@@ -132,14 +129,19 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Any], Any]:
     return decorate
 
 
-def _refuse_parameters(rules: dict[str, Any], params: dict[str, Any], name: str) -> None:
-    from sklearn.utils._param_validation import validate_parameter_constraints
+def validate_parameter_constraints(
+    parameter_constraints: dict[str, Any], params: dict[str, Any], caller_name: str
+) -> None:
+    rules = {name: parameter_constraints[name] for name in params}
+    if all(any(_allowed(r, params[name]) for r in rules[name]) for name in rules):
+        return
+    from sklearn.utils._param_validation import validate_parameter_constraints as validate
 
     originals = {
         key: [rule.original() if hasattr(rule, "original") else rule for rule in some]
         for key, some in rules.items()
     }
-    validate_parameter_constraints(originals, params, caller_name=name)
+    validate(originals, params, caller_name=caller_name)
 
 
 def validate_data(estimator: Any, X: Any, y: Any = None, **checks: Any) -> Any:

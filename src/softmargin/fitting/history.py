@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ class History:
     """Keeps what it observes.  At `limit` points it drops every second one, and from then on keeps
     only every second (then every fourth, ...) new one.  The last one is always kept.
 
-    What it is told of many problems at a time becomes points only when somebody looks: a fit of
+    What it is told becomes points only when somebody looks, or when much is waiting: the fit of
     fifty small problems would take twice as long."""
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -39,26 +40,32 @@ class History:
         self.points: list[tuple[Any, ...]] = []
         self.last: tuple[Any, ...] | None = None
         self.totals = Totals()
-        self.waiting: list[Started | Ended] = []
+        self.waiting: list[tuple[Callable[..., None], Any]] = []
 
     def started(
         self, problem: int, seconds: float, dual: float, primal: float, active: int
     ) -> None:
         """A problem begins with these objectives."""
-        self._catch_up()
-        self._start(problem, seconds, dual, primal, active)
+        self._later(History._start, problem, seconds, dual, primal, active)
 
     def started_together(self, event: Started) -> None:
-        self.waiting.append(event)
+        self._later(History._start_together, event)
 
     def ended_together(self, event: Ended) -> None:
-        self.waiting.append(event)
+        self._later(History._end_together, event)
 
     def __call__(self, status: Status) -> None:
-        self._catch_up()
-        self.totals.see(status.problem, status.objective, primal_bound(status))
-        self.totals.end(status.ended, status.problem)
-        self._keep(_of_one_problem(status))
+        # not the status itself, which would keep everything alive that watched the fit
+        self._later(
+            History._see,
+            *(status.problem, status.ended, status.objective, primal_bound(status)),
+            _of_one_problem(status),
+        )
+
+    def _later(self, method: Callable[..., None], *arguments: Any) -> None:
+        self.waiting.append((method, arguments))
+        if len(self.waiting) >= self.limit:
+            self._catch_up()
 
     def __getstate__(self) -> dict[str, Any]:
         self._catch_up()
@@ -66,19 +73,25 @@ class History:
 
     def _catch_up(self) -> None:
         waiting, self.waiting = self.waiting, []
-        for event in waiting:
-            if isinstance(event, Started):
-                for k, primal in enumerate(event.primal.tolist()):
-                    active = int(event.active[k])
-                    self._start(event.first + k, event.seconds, 0.0, primal, active)
-            else:
-                self._end(event)
+        for method, arguments in waiting:
+            method(self, *arguments)
+
+    def _see(
+        self, problem: int, ended: int, dual: float, primal: float, row: tuple[Any, ...]
+    ) -> None:
+        self.totals.see(problem, dual, primal)
+        self.totals.end(ended, problem)
+        self._keep(row)
+
+    def _start_together(self, event: Started) -> None:
+        for k, primal in enumerate(event.primal.tolist()):
+            self._start(event.first + k, event.seconds, 0.0, primal, int(event.active[k]))
 
     def _start(self, problem: int, seconds: float, dual: float, primal: float, active: int) -> None:
         self.totals.see(problem, dual, primal)
         self._keep((seconds, problem, 0, math.inf, dual, primal - dual, active))
 
-    def _end(self, event: Ended) -> None:
+    def _end_together(self, event: Ended) -> None:
         for k, one in enumerate(event.certificates):
             problem, dual, gap = event.first + k, one.dual_objective, one.duality_gap
             self.totals.see(problem, dual, dual + gap)

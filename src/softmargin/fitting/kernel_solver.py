@@ -275,10 +275,11 @@ class _Run:
         def run(status: Any, seconds: float) -> Any:
             return solver.run(limit - status.iterations, seconds)
 
-        cost = CertificateCost(len(self.dual.p))
+        limited = self.settings.watch.time_limit is not None
+        cost = CertificateCost(len(self.dual.p)) if limited else None
 
         def look(status: Any) -> StopReason | None:
-            if self.settings.watch.time_limit is not None:
+            if cost:
                 now = self._point(solver, status, start, begin)
                 again = self.more_exact(now, self.enough_if_stopped(status)) is not None
                 self.settings.watch.reserve(self.problem, cost.seconds(status, now.beta, again))
