@@ -6,7 +6,7 @@
     python benchmarks/hard_cells.py --from cells.csv --picture cells.png
 
 C = 2^-5 ... 2^13, gamma = 2^-15 ... 2^3, standardised features, tol=1e-3, one thread: blocks
-without Newton steps beside "auto". Prints the CPU time of every cell, then the ten that take
+without Newton steps compared with "auto". Prints the CPU time of every cell, then the ten that take
 longest without Newton steps, and the cells that lose most. `--every 2` takes every second C and
 gamma. `--save` appends each cell to a file, from which `--from` prints and draws again.
 """

@@ -1,5 +1,5 @@
-"""The whole linear family beside LIBLINEAR (in scikit-learn, and liblinear-official): CPU seconds
-until the primal objective is within 1e-3, and within 1e-6, of the optimum.
+"""The whole linear family compared with LIBLINEAR (in scikit-learn, and liblinear-official): CPU
+seconds until the primal objective is within 1e-3, and within 1e-6, of the optimum.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/linear_family.py [--data a9a letter] [--losses l1]
 

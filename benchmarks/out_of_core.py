@@ -3,7 +3,7 @@
     python benchmarks/out_of_core.py FOLDER [--gigabytes 10] [--limit 2] [--tol 0.01]
 
 Makes a folder of blocks (two classes, dense float32, 1,000 features, 100 MB a block), and fits
-LinearSVC to it in a process whose address space is limited to so many GB (RLIMIT_AS).  Prints the
+LinearSVC to it in a process whose address space is limited to this many GB (RLIMIT_AS).  Prints the
 certificate, passes, seconds, peak memory, and MB/s read by the fit and by reading the same files
 alone; then the objective of a small copy, from disk and in memory.
 """

@@ -1,8 +1,9 @@
-"""How good are the probabilities and intervals, and what do they cost, beside those of others?
+"""How good are the probabilities and intervals, and what do they cost, compared with those of
+others?
 
     SOFTMARGIN_DATA=<folder> python benchmarks/probability.py [two] [many] [linear] [intervals]
 
-two, many: SVC(probability=True) on five data sets of two classes and five of more, beside
+two, many: SVC(probability=True) on five data sets of two classes and five of more, compared with
 scikit-learn's SVC(probability=True) and its CalibratedClassifierCV (sigmoid, isotonic, temperature;
 ensemble=False) of its SVC.  linear: the same of LinearSVC on the five of more.  Features are
 standardised, parameters are the defaults (LinearSVC: C = 0.1), at most 2000 rows are trained on and
@@ -12,8 +13,8 @@ counts test rows whose most probable class is not the one that the machine itsel
 package's machine without probabilities; medians of three rounds, taken in turns.
 
 intervals: coverage and mean width of SVR(C=10, probability=True).predict_interval over ten splits,
-beside MAPIE's CrossConformalRegressor of the same machine (CV+, five folds), if it is installed; at
-most 2000 rows are trained on, and targets are standardised.
+compared with MAPIE's CrossConformalRegressor of the same machine (CV+, five folds), if it is
+installed; at most 2000 rows are trained on, and targets are standardised.
 """
 
 import argparse

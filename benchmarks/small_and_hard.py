@@ -1,4 +1,5 @@
-"""Small problems that are hard, and searches over many small fits: our SVC beside scikit-learn's.
+"""Small problems that are hard, and searches over many small fits: our SVC compared with
+scikit-learn's.
 
     python benchmarks/small_and_hard.py [--repeats 3]
 

@@ -15,7 +15,7 @@ def facts(
     solution: Solution, tol: float | None = None, gap_tol: float | None = None
 ) -> dict[str, str]:
     """What a certificate says, by the name of the fact, with the tolerances where they are known.
-    The ``tol`` of a linear machine is one of the gap."""
+    The ``tol`` of a linear machine is a limit on the gap."""
     of_violation, of_gap = _told("tol", tol), _told("gap_tol", gap_tol)
     if is_linear(solution):
         of_violation, of_gap = "", of_violation + of_gap

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softmargin.calibration.kernel_classes import expansion_probabilities
 from softmargin.checkpoint import Checkpoint
 from softmargin.estimator import one_vs_one
-from softmargin.estimator.class_scores import AllAtOnce, OneVsRest
+from softmargin.estimator.all_at_once import AllAtOnce
 from softmargin.estimator.conventions import (
     ClassifierMixin,
     Interval,
@@ -28,6 +28,7 @@ from softmargin.estimator.conventions import (
 )
 from softmargin.estimator.kernel_expansion import KernelExpansion
 from softmargin.estimator.kernel_machine import Array, KernelMachine
+from softmargin.estimator.one_vs_rest import OneVsRest
 from softmargin.estimator.probability import Probability
 from softmargin.estimator.scaling import warn_unless_scaled
 from softmargin.estimator.validation import (
@@ -174,7 +175,7 @@ class Classifier(Probability, ClassifierMixin, KernelMachine):  # type: ignore[m
         if len(self.classes_) != max(expansion.classes, 2):
             raise ValueError(
                 f"The internal representation of {type(self).__name__} was altered: classes_ does"
-                " not fit to dual_coef_. Fit it again."
+                " not match dual_coef_. Fit it again."
             )
         return expansion
 
@@ -243,7 +244,7 @@ class SVC(Classifier):
     probability : bool or "platt", default=False
         Whether to calibrate class probabilities on decision values out of fold (see ``cv``), for
         `predict_proba` and `predict_log_proba`.  True: the predicted class has the largest
-        probability.  "platt": LIBSVM's own, which contradict the prediction now and then.
+        probability.  "platt": LIBSVM's own, which sometimes contradict the prediction.
     tol : float, default=1e-3
         The fit stops when the KKT violation is at most ``tol``.
     cache_size : float or "auto", default="auto"
@@ -262,8 +263,8 @@ class SVC(Classifier):
     break_ties : bool, default=False
         With "ovr" and more than two classes, break voting ties by the decision values.
     random_state : int, RandomState instance or None, default=None
-        Which examples share a fold of ``probability``; None is the same folds each time.  The
-        solver itself is deterministic.
+        Determines which examples share a fold of ``probability``; with None the folds are the same
+        each time.  The solver itself is deterministic.
     working_set : {"auto", "most-violating-pair", "second-order", "maximum-gain", \
             "hybrid-maximum-gain", "block"} or an object of softmargin.working_sets, default="auto"
         The rule that chooses the variables for each step.  ``solution_`` tells what "auto" chose.
@@ -317,8 +318,8 @@ class SVC(Classifier):
         The certificate: objectives, duality gap, KKT violation, iterations, stop reason, ...
     history_ : structured ndarray
         How the fit progressed, in at most 1000 rows: seconds, problem (pair of classes),
-        iterations, violation, objective, gap (where known, else NaN), active;
-        dual and primal of all problems together.
+        iterations, violation, objective, gap (where known, else NaN), active; dual and primal
+        of all problems together.
     support_, support_vectors_, n_support_ : indices, examples and number per class of the support
         vectors, grouped by class.
     dual_coef_ : of shape (n_classes - 1, n_SV)
@@ -443,7 +444,7 @@ class SVC(Classifier):
             fault = "decision_function_shape='ovo'"
             remedy = "Use 'ovr': this machine has a value for each class, not for each pair."
         if fault:
-            raise ValueError(f"multi_class={machine!r} does not go with {fault}. {remedy}")
+            raise ValueError(f"multi_class={machine!r} cannot be combined with {fault}. {remedy}")
 
     def _plan(self, size: int, kernel: Kernel) -> planning.Plan:
         if self.multi_class not in MACHINES:

@@ -65,8 +65,8 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
     tol : float, default=1e-4
         The fit stops when the relative duality gap, (primal - dual) / primal, is at most ``tol``.
     gap_tol : float or None, default=None
-        The kernel machines have it beside a ``tol`` on the KKT violation.  Here both are limits on
-        the relative duality gap, and the smaller one counts; None: only ``tol``.
+        In the kernel machines, ``tol`` limits the KKT violation and ``gap_tol`` the relative
+        duality gap.  Here both limit the gap, and the smaller one counts; None: only ``tol``.
     C : float, default=1.0
         Weight of the losses against ``1/2 ||W||^2``; positive and finite.
     multi_class : {"ovr", "weston_watkins", "crammer_singer"}, default="ovr"
@@ -142,8 +142,7 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
         ``iterations`` counts passes.
     history_ : structured ndarray
         How the fit progressed, in at most 1000 rows: seconds, problem, iterations, violation (the
-        relative gap, estimated during the fit), objective, gap, active,
-        dual, primal.
+        relative gap, estimated during the fit), objective, gap, active, dual, primal.
     n_iter_ : int
         Passes over the data; 0 if a warm start was already optimal.
     classes_, class_weight_, n_features_in_, feature_names_in_
@@ -368,8 +367,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
         ``iterations`` counts passes.
     history_ : structured ndarray
         How the fit progressed, in at most 1000 rows: seconds, problem, iterations, violation (the
-        relative gap, estimated during the fit), objective, gap, active,
-        dual, primal.
+        relative gap, estimated during the fit), objective, gap, active, dual, primal.
     n_iter_ : int
         Passes over the data; 0 if a warm start was already optimal.
     n_features_in_, feature_names_in_

@@ -89,7 +89,7 @@ NEARLY = 0.99
 """The most progress of a problem that may still turn out not to be solved."""
 
 RESERVE = 1.5
-"""For each problem to come, so many times the mean time beside the solvers is reserved."""
+"""For each problem to come, this many times the mean time spent outside the solvers is reserved."""
 
 TOLD_ONE_BY_ONE = 1000
 """If a fit has at most this many problems, its observers are told when each of them ends."""
@@ -204,13 +204,13 @@ class Watch:
         self._reserved[problem] = seconds
 
     def began(self, problems: range, seconds: float) -> None:
-        """The solvers of these problems are ready, after so many seconds.  The others will take as
-        long, even if the time is up before they begin."""
+        """The solvers of these problems are ready, after this many seconds.  The others will take
+        as long, even if the time is up before they begin."""
         self._begun.update(problems)
         self.spent(seconds)
 
     def spent(self, seconds: float) -> None:
-        """So many seconds went into a problem, or some together, beside its solver."""
+        """This many seconds were spent on a problem, or on several together, outside the solver."""
         with self._lock:
             self._beside += seconds
 
@@ -279,7 +279,8 @@ class Watch:
         return self.stop
 
     def overdue(self) -> bool:
-        """Whether the time limit is so long past that not even a certificate is worth waiting."""
+        """Whether the time limit is so long past that not even a certificate is worth waiting
+        for."""
         limit = math.inf if self.time_limit is None else self.time_limit
         return self.seconds > limit + max(limit, PATIENCE)
 

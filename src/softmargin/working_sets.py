@@ -33,7 +33,7 @@ class SecondOrder(WorkingSet):
     """The most violating variable, and the partner that would lower the objective most if there
     were no bounds (LIBSVM 2.8; maximum-gain paper, Section 1.3).
 
-    ``newton``: take Newton steps on the free variables where they pay, too (docs/newton.md)."""
+    ``newton``: also take Newton steps on the free variables where they pay (docs/newton.md)."""
 
     newton: bool = False
     name: ClassVar[str] = "second-order"

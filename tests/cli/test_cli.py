@@ -308,7 +308,7 @@ def test_easy(capsys):
         ("train --time-limit -1 two", "error: --time-limit must be .* Got -1.0 instead"),
         ("train --time-limit 1 -v 5 two", "--time-limit is for a training that writes a model"),
         ("train --format liblinear two", "LIBLINEAR's model format is for linear machines"),
-        ("train numbers", "is no class: did you mean -s epsilon-svr"),
+        ("train numbers", "is not a class: did you mean -s epsilon-svr"),
         ("train -s c-svc numbers", "Unknown label type: continuous"),
         ("subset empty 1", "empty: there are no rows"),
         ("subset two 9 some .", "this is a folder"),

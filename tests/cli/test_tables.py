@@ -132,7 +132,7 @@ def test_data_that_are_foreign_to_a_model(flowers, capsys):
     assert "labels 7, 8, 9, 10, 11; classes -1, 1" in told.err
     write_data("some", X, np.where(X[:, 0] > 0, 1, 0))
     run("predict some small.model out")
-    assert "rows have labels that are no classes of small.model and count as" in (
+    assert "rows have labels that are not classes of small.model and count" in (
         capsys.readouterr().err
     )
 
@@ -350,7 +350,7 @@ def test_ranges_are_matched_by_name(flowers, capsys):
 def test_a_few_words_among_numeric_labels_are_told(capsys):
     Path("t.csv").write_text("a,label\n" + "1,0\n2,1\n" * 10 + "3,?\n")
     assert run("train -q t.csv") == 0
-    assert "the column 'label' is read as words: '?' in line 22 is no number" in (
+    assert "the column 'label' is read as words: '?' in line 22 is not a number" in (
         capsys.readouterr().err
     )
     assert run("train -s svr t.csv") == cli.BAD_INPUT
@@ -394,7 +394,7 @@ def test_tables_come_from_standard_input_too(flowers, monkeypatch, capsys):
 def test_data_and_model_in_the_wrong_order(capsys):
     assert run("train -q --target species flowers.csv m.softmargin") == 0
     assert run("predict m.softmargin flowers.csv") == cli.BAD_INPUT
-    assert "flowers.csv is no model, but m.softmargin is one: the data come first" in (
+    assert "flowers.csv is not a model, but m.softmargin is one: the data come first" in (
         capsys.readouterr().err
     )
 

@@ -43,7 +43,7 @@ def test_parameters_that_do_not_go_together(parameters, message, data):
 
 
 def test_rules_for_examples_are_no_rules_for_pairs(data):
-    with pytest.raises(ValueError, match="multi_class='ovo' does not go with"):
+    with pytest.raises(ValueError, match="multi_class='ovo' cannot be combined with"):
         SVC(working_set="maximum-gain-example").fit(*data)
     with pytest.raises(ValueError, match="multi_class"):
         SVC(multi_class="all").fit(*data)

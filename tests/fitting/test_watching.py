@@ -116,7 +116,7 @@ def test_a_callback_that_fails_leaves_the_machine_as_it_was():
 
 
 def test_a_callback_that_is_no_function_is_named():
-    with pytest.raises(TypeError, match=r"callbacks has 3, which is no function.*set_callbacks"):
+    with pytest.raises(TypeError, match=r"callbacks has 3, which is not a function.*set_callbacks"):
         SVR(callbacks=[3]).fit(*make_data())
 
 

@@ -83,7 +83,7 @@ def test_errors(tmp_path):
             LinearSVC(**options).fit(folder)
     with pytest.raises(FileExistsError, match="not empty"):
         folder_of(tmp_path / "rows", X, y, 2)
-    with pytest.raises(ValueError, match="no complete folder"):
+    with pytest.raises(ValueError, match="not a complete folder"):
         BlockFolder(tmp_path)
     with pytest.raises(ValueError, match="no blocks"):
         BlockFolder.write(tmp_path / "none", [])

@@ -74,7 +74,7 @@ def test_a_time_limit_leaves_gaps(monkeypatch):
 
 def test_a_time_limit_that_is_over_at_once():
     X, y = data()
-    with pytest.raises(ValueError, match=r"time_limit=1e-09 was over before any candidate"):
+    with pytest.raises(ValueError, match=r"time_limit=1e-09 ended before any candidate"):
         GridSearchCV(SVC(), GRID, time_limit=1e-9).fit(X, y)
 
 

@@ -276,7 +276,7 @@ def test_margins_need_classes_that_the_machine_knows():
     machine = SVC().fit(X, y)
     with pytest.raises(ValueError, match="y is missing"):
         plot_support(machine, X)
-    with pytest.raises(ValueError, match="no class of the machine"):
+    with pytest.raises(ValueError, match="not a class of the machine"):
         plot_support(machine, X, y + 7)
 
 

@@ -104,7 +104,7 @@ def test_a_fit_without_a_course_says_so(tmp_path, monkeypatch):
     one = tuple(np.array([value]) for value in (0.1, 1.0, 1.0))
     monkeypatch.setattr("softmargin.plotting.convergence.course", lambda machine: one)
     machine.report(tmp_path / "report.html")
-    assert "The fit was too short for a course" in checked(tmp_path / "report.html")
+    assert "The fit was too short to plot" in checked(tmp_path / "report.html")
 
 
 def test_labels_cannot_become_markup(tmp_path):

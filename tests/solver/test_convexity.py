@@ -154,7 +154,7 @@ def test_a_matrix_of_the_user_that_is_not_is_warned_of(tmp_path, form):
 
 def test_a_stopped_fit_claims_nothing_either():
     X, y = cancer(90)
-    with pytest.warns(ConvergenceWarning, match="how far the optimum is away is not known"):
+    with pytest.warns(ConvergenceWarning, match="the distance to the optimum is not known"):
         machine = SVC(kernel="sigmoid", gamma=0.1, max_iter=3).fit(X, y)
     assert machine.solution_.stop_reason is StopReason.MAX_ITER
     assert machine.solution_.duality_gap == np.inf

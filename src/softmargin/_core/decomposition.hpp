@@ -5,8 +5,8 @@
 // Given: a dual problem with a feasible start, its kernel matrix and a kind of working set.
 // run() continues where it stopped; slices of any length give the same steps. Whatever quantity a
 // working set's rule stops on, a problem counts as solved only when the violation on the full
-// gradient is at most the tolerance, and the relative duality gap at most its own: as long as it is
-// not, the tolerance of the violation is lowered.
+// gradient is at most the tolerance and the relative duality gap is at most the gap tolerance; as
+// long as the gap is larger, the tolerance on the violation is lowered.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ struct SolverState {
   double violation = infinity, objective = 0;
   std::int64_t iterations = 0, kernel_rows = 0, kernel_evaluations = 0, cache_hits = 0;
   std::int64_t rule_stop = -1;  // iterations when the rule's own stopping quantity first fired
-  double tolerance = 0;         // of the violation; lower than given where the gap asks for it
+  double tolerance = 0;         // on the violation; lowered if the gap is too large
   std::int64_t to_rebuild = 0;  // kernel values that finish() will need
   Index active = 0;
 };
@@ -50,9 +50,9 @@ class Decomposition {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // `gap_tolerance` is of the gap relative to the objective; infinite: the violation decides alone.
-  // The solver ends as soon as it sees that rounding of kernel values changes the gradient by more
-  // than `most_rounding`.
+  // `gap_tolerance` limits the relative duality gap; infinite: only the violation counts. The
+  // solver ends as soon as it sees that rounding of kernel values changes the gradient by more than
+  // `most_rounding`.
   Decomposition(Dual dual, Matrix matrix, std::unique_ptr<WorkingSet<Real>> working_set,
                 double tolerance, double gap_tolerance, double most_rounding = infinity)
       : dual_(std::move(dual)),
@@ -91,7 +91,8 @@ class Decomposition {
   // it. Unlike the end of a slice by time, this can change the steps: a block may be given up.
   void stop() { matrix_.interruption().stop(); }
 
-  // Takes all variables back, so that gradient and violation are those of the whole problem.
+  // Makes all variables active again, so that gradient and violation are those of the whole
+  // problem.
   SolverState finish() {
     if (!started_) start();
     if (shrinking_) shrinking_->unshrink(dual_, matrix_);
@@ -146,7 +147,7 @@ class Decomposition {
     if (progress_.has_stalled(state_.iterations, state_.violation, state_.objective)) no_progress();
   }
 
-  // Looks at most a few times in a fit.
+  // Estimates the rounding only a few times in a fit.
   bool is_imprecise() {
     if (most_rounding_ == infinity || state_.iterations < next_look_) return false;
     next_look_ *= 4;
@@ -175,7 +176,8 @@ class Decomposition {
     });
   }
 
-  // Close to the optimum, once: takes all variables back and shrinks by their present gradient.
+  // Once, close to the optimum: makes all variables active again and shrinks by their current
+  // gradient.
   bool shrink_again(const Selection& selection) {
     if (!shrinking_ || near_optimum_ || selection.stop > 10 * tolerance_) return false;
     near_optimum_ = true;
@@ -227,8 +229,8 @@ class Decomposition {
     return gap <= allowed;
   }
 
-  // Lowers the tolerance, below the violation, because the gap is too large: it falls about in
-  // proportion. False if kernel values are too inexact for that, or it was done too often.
+  // Lowers the tolerance below the violation because the gap is too large: the two fall about in
+  // proportion. False if kernel values are too inexact for that, or if it was lowered too often.
   bool lower_tolerance(double violation) {
     const double next = violation * std::clamp(0.5 / gap_share_, 0.01, 0.5);
     if (next < 0.1 * present_rounding() || lowered_ == most_lowered) return false;
@@ -240,8 +242,9 @@ class Decomposition {
     return true;
   }
 
-  // Where p is zero (nu-SVC, one-class), the optimum may be zero, and then no gap is small beside
-  // it. The sum of |beta| is fixed there, and the objective at most this times 1e7.
+  // Where p is zero (nu-SVC, one-class), the optimum may be zero, and then no gap is small relative
+  // to it. The sum of |beta| is fixed there, and the objective is at most 1e7 times the value
+  // returned.
   double least_objective() const {
     double sum = 0, diagonal = 0;
     for (Index k = 0; k < dual_.size(); ++k) {
@@ -264,7 +267,7 @@ class Decomposition {
     }
   }
 
-  // Rounding leaves the active variables where they are. Shrunk variables may still violate the
+  // Rounding keeps the active variables from moving. Shrunk variables may still violate the
   // optimality conditions by any amount; if there are any, the solver continues with all variables.
   void no_progress() {
     if (dual_.active == dual_.size()) {
@@ -280,15 +283,15 @@ class Decomposition {
   Matrix matrix_;
   std::unique_ptr<WorkingSet<Real>> working_set_;
   Shrinking<Real>* const shrinking_;  // the working set's; null: all variables stay
-  double tolerance_;                  // of the violation
+  double tolerance_;                  // on the violation
   const double gap_tolerance_;
-  double most_rounding_;  // infinity: nothing to look at
+  double most_rounding_;  // infinity: no limit to check
   double gap_share_ = 0;  // the gap, relative to the largest allowed
   static constexpr int most_lowered = 10;
-  int lowered_ = 0;  // how often the tolerance was
+  int lowered_ = 0;  // how often the tolerance was lowered
   const std::int64_t period_;
   std::int64_t until_shrink_, last_ = 0;  // last_: the slice ends after this iteration
-  std::int64_t next_look_ = 128;          // at rounding
+  std::int64_t next_look_ = 128;          // the iteration of the next estimate of rounding
   Progress progress_;
   bool gradient_known_ = false, started_ = false, near_optimum_ = false, all_to_the_end_ = false;
   SolverState state_;

@@ -1,7 +1,7 @@
-// The Cholesky factor of a symmetric matrix that may be singular, and what is left of it when rows
-// and columns leave the matrix:
+// The Cholesky factor of a symmetric matrix that may be singular, and its update when rows and
+// columns are removed from the matrix:
 //
-//   L L' = A + E,   E diagonal, zero but where a pivot of A would be below a floor.
+//   L L' = A + E,   E diagonal, zero except where a pivot of A would be below a floor.
 //
 // A pivot below the floor is raised to it, so that solutions stay bounded where A has no curvature.
 // A pivot far below zero shows that A is not positive semidefinite; then there is no factor.
@@ -21,7 +21,7 @@ namespace softmargin {
 
 class Factor {
  public:
-  // Makes place for a matrix of this size; at(i, j) for j > i and diagonal(i) are to be filled in.
+  // Makes space for a matrix of this size; at(i, j) for j > i and diagonal(i) are to be filled in.
   void resize(Index size) {
     size_ = size;
     values_.resize(static_cast<std::size_t>(size) * size);
@@ -85,8 +85,8 @@ class Factor {
     for (Index i = j + 1; i < size_; ++i) x[i] += scale * a[i];
   }
 
-  // Takes row and column j out of L L'. Its place stays: a solution is zero there if x is. The rows
-  // below lose the column of j, which rotations bring into the columns after it.
+  // Removes row and column j from L L'. Their place stays: a solution is zero there if x is.
+  // Rotations move column j of the rows below into the columns after it.
   void remove(Index j) {
     const Index count = size_ - j - 1;
     column_.resize(count), cosine_.resize(count), sine_.resize(count);
@@ -166,7 +166,7 @@ class Factor {
                               size_);
   }
 
-  // Applies the rotations [0, count) to rows count ... of those from `first` on.
+  // Applies the rotations [0, count) to the rows from number first + count on.
   void rotate_together(Index count, Index first) {
     double *rows[together], x[together];
     for (Index r = 0; r < together; ++r) {

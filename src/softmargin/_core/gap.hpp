@@ -4,8 +4,8 @@
 //   sum_s sum_i (upper - beta) max(0, v - b) + (beta - lower) max(0, b - v),
 //
 // which for each of the five formulations is primal minus dual objective, with b for the intercept
-// (and, of the nu forms, for the width of margin or tube). It is piecewise linear and convex in b;
-// the b with the smallest gap is taken.
+// (and, in the nu forms, for the width of the margin or tube). It is piecewise linear and convex in
+// b; the b with the smallest gap is taken.
 #pragma once
 
 #include <algorithm>

@@ -187,7 +187,8 @@ class LineParser {
       return fail(start, "index:value, such as 3:0.5");
     if (stop - start > 18) return fail(start, "an index below 10^18");
     if (previous < grammar_.first_index) return fail(start, "an index of 1 or more");
-    return fail(start, "an index above " + std::to_string(previous) + " (they rise in a line)");
+    return fail(start,
+                "an index above " + std::to_string(previous) + " (indices increase within a line)");
   }
 
   const char* fail_at_value(const char* start, const char* stop, double value) {

@@ -1,4 +1,4 @@
-// Whether memory is left for others, asked by a part that can do with less.
+// Whether memory is left for others; asked by code that can manage with less.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,9 @@
 // Work is counted in multiplications, roughly, and not in seconds, so that the same data give the
 // same steps. A Newton step is due when the pair steps since the last one have done `patience`
 // times the work that it takes. Pair steps lower the objective fast at first and then ever more
-// slowly, and a Newton step does what they do only in the long run; so it pays if it lowers the
-// objective by at least a quarter of what the latest pair steps would with the same work. Then the
-// patience is halved, else doubled.
+// slowly; a Newton step gains at once what they would gain only in the long run. So it pays if it
+// lowers the objective by at least a quarter of what the latest pair steps would gain with the same
+// work. If it pays, the patience is halved, otherwise doubled.
 #pragma once
 
 #include <algorithm>
@@ -28,17 +28,18 @@ class NewtonSchedule {
   static double pair_work(Index active, std::size_t parts) {
     return 25.0 * static_cast<double>(active) * static_cast<double>(parts) + 500;
   }
-  // Of a step on `free` variables that changes so many rows of `active` variables, as expected.
+  // The expected work of a step on `free` variables, which then change the gradient of `active`
+  // ones.
   static double newton_work(Index free, Index active) {
     return NewtonStep::factor_work(free) + 12 * NewtonStep::solve_work(free) +
            update_work(free, active);
   }
-  // Of bringing the gradient of the active variables up to date.
+  // The work of bringing the gradient of the active variables up to date.
   static double update_work(Index changed, Index active) {
     return 5.0 * static_cast<double>(changed) * active;
   }
 
-  // Another problem begins.
+  // Forgets the work so far: another problem begins.
   void restart() { now_ = newer_ = older_ = {}; }
 
   void worked(double work, double gain) {
@@ -50,7 +51,7 @@ class NewtonSchedule {
     return free > 1 && now_.work >= patience_ * newton_work(free, active);
   }
 
-  // A step that takes more is ended where it is: other steps may bring variables to bounds sooner.
+  // A step that takes more work ends where it is: other steps may bring variables to bounds sooner.
   static double most_work(Index free, Index active) { return 3 * newton_work(free, active); }
 
   // A step was taken, with this work and gain.
@@ -71,7 +72,7 @@ class NewtonSchedule {
   struct Point {
     double work = 0, gain = 0;
   };
-  Point now_, newer_, older_;  // newer_ and older_: at halves of the work and of that again
+  Point now_, newer_, older_;  // newer_: when the work last doubled; older_: the time before
   double patience_ = 1;
 };
 

@@ -11,10 +11,11 @@
 // in the dual, and the changes, by which the caller brings the gradient up to date. The objective
 // never rises.
 //
-// Without bounds d solves a linear system, by the Cholesky factor of K. From beta one goes towards
-// its solution; a variable that meets its bound stays there, and one goes on with the others as
-// long as the objective falls. Then these variables leave the factor, and so on until no bound is
-// met. Every move lowers the objective, so the step may also end where it has taken enough work.
+// Without bounds d solves a linear system, by the Cholesky factor of K. The step moves from beta
+// towards its solution; a variable that meets its bound stays there, and the others continue as
+// long as the objective falls. Then the variables at bounds leave the factor, and so on until no
+// bound is met. Every move lowers the objective, so the step may also end once it has done enough
+// work.
 //
 // K may be singular: raised pivots keep the solution finite, which is then long along directions
 // without curvature, and these lead to a bound. Where K is not positive semidefinite there is no
@@ -51,7 +52,7 @@ inline std::vector<Variable> free_variables(const Dual& dual) {
 struct NewtonResult {
   double gain = 0;  // by how much the objective fell
   std::vector<Index> positions;
-  std::vector<double> changes;  // of the total of the parts, as rounded
+  std::vector<double> changes;  // of the sum of the parts, as rounded
   Index bounds = 0;             // that were met
   double work = 0;              // in the unit of the schedule
 
@@ -107,7 +108,8 @@ class NewtonStep {
 
   Index size() const { return static_cast<Index>(beta_.size()); }
 
-  // Those closest to a bound last: they are likely to meet it, and cheaper to take out there.
+  // Those closest to a bound last: they are likely to meet it, and the last ones are the cheapest
+  // to take out.
   static void sort_by_room(const Dual& dual, std::vector<Variable>& free) {
     std::vector<std::pair<double, Variable>> by_room;
     for (Variable v : free) {
@@ -138,14 +140,14 @@ class NewtonStep {
     ends_ = beta_;
   }
 
-  // Derivatives that differ by less are equal but for rounding.
+  // Derivatives that differ by less are equal up to rounding.
   double rounding() const {
     double largest = 0;
     for (double slope : slope_) largest = std::max(largest, std::abs(slope));
     return 1e-11 * largest;
   }
 
-  // Where there is neither curvature nor a bound, a step would have no end.
+  // Where there is neither curvature nor a bound, a step would never end.
   bool is_bounded() const {
     return std::all_of(lower_.begin(), lower_.end(), [](double l) { return l > -infinity; }) &&
            std::all_of(upper_.begin(), upper_.end(), [](double u) { return u < infinity; });
@@ -213,8 +215,9 @@ class NewtonStep {
     }
   }
 
-  // Takes such a share of the normals from the direction that the sums are kept, and their K from
-  // the K of the direction if that is `bent`. False: the direction is lost in rounding.
+  // Subtracts multiples of the normals from the direction so that the sums are kept; if `bent`,
+  // also the same multiples of K times the normals from K times the direction. False: the direction
+  // is lost in rounding.
   bool keep_sums(bool bent = false) {
     const Sums own = sums(direction_), first = sums(normals_[0]),
                second = groups_ == 2 ? sums(normals_[1]) : Sums{};
@@ -263,8 +266,9 @@ class NewtonStep {
     return sum;
   }
 
-  // Until the derivatives differ by no more than the target. It may take more than one solution
-  // without meeting a bound, because raised pivots make them fall short of the minimum.
+  // Repeats until the derivatives differ by no more than the target. That may take several
+  // solutions even if no bound is met, because raised pivots make a solution fall short of the
+  // minimum.
   void descend(double target, Interruption& interruption) {
     for (int inside = 0; inside < 10 && result_.work < most_work_ && violation() > target;) {
       interruption.ask(0);
@@ -277,8 +281,8 @@ class NewtonStep {
   }
 
   // Goes along the direction as long as the objective falls. A variable that meets its bound stays
-  // there, and the direction is corrected for the sums; so many variables may meet their bounds
-  // before the next solution. Returns them.
+  // there, and the direction is corrected for the sums; in this way many variables may meet their
+  // bounds before the next solution. Returns them.
   std::vector<Index> search() {
     std::vector<Index> met;
     for (;;) {
@@ -295,7 +299,7 @@ class NewtonStep {
       if (!keep_sums(true)) return met;
       result_.work += 60.0 * size();
       if (const double now = longest(); now < 1e-2 * length_) {
-        multiply(direction_, bend_);  // what is left is mostly the rounding of what was
+        multiply(direction_, bend_);  // what is left of it is mostly rounding error
         length_ = now;
       }
     }
@@ -365,8 +369,8 @@ class NewtonStep {
     values.resize(kept.size());
   }
 
-  // Rounding must not change the sums: what it adds is taken from the variable with most room. If
-  // it adds more than rounding can, there is no step.
+  // Rounding must not change the sums: what it adds is taken from the variable that is farthest
+  // from its bounds. If it adds more than rounding can, there is no step.
   void write_back(Dual& dual, const std::vector<Variable>& free) {
     double drift[2] = {0, 0}, room[2] = {0, 0}, total = 0;
     Index roomiest[2] = {-1, -1};
@@ -391,7 +395,8 @@ class NewtonStep {
     set_all(dual, free);
   }
 
-  // The gradient follows from the total of the parts, of which two may move far in opposite ways.
+  // The gradient depends on the sum of the parts only, and two parts may move far in opposite
+  // directions.
   void set_all(Dual& dual, const std::vector<Variable>& free) {
     std::vector<Index>& positions = result_.positions;
     for (Variable v : free) positions.push_back(v.position);

@@ -1,4 +1,4 @@
-// The last resort against endless rounding: whether a solver still gets anywhere.
+// The last resort against endless rounding: whether a solver still makes progress.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class Progress {
     return now - lower_ > window_ || now - closer_ > long_window_;
   }
 
-  // The windows begin anew.
+  // Restarts the windows.
   void begin_at(std::int64_t now) { closer_ = lower_ = now; }
 
  private:

@@ -88,9 +88,9 @@ class RowCache {
   }
   std::size_t kept() const { return keep_; }
 
-  // Shrinks the budget until as much memory is left as others need: the solver for the matrix of a
-  // block, its caller between two slices for some vectors with a value per example. False: even
-  // without the rows that may be evicted, it is not.
+  // Shrinks the budget until enough memory is left for others: for the solver, the matrix of a
+  // block; for its caller between two slices, some vectors with a value per example. False: even
+  // without the rows that may be evicted, there is not enough.
   bool leave_headroom() {
     while (!is_memory_left(headroom_)) {
       const std::size_t before = used_;

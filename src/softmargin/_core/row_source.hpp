@@ -1,5 +1,5 @@
 // Where rows of the kernel matrix come from: examples and a kernel function, or a given matrix.
-// (Rows computed by a Python function are in binding/kernel_machines.hpp.)
+// (Rows computed by a Python function are in binding/row_sources.hpp.)
 #pragma once
 
 #include <cmath>

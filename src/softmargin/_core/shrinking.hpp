@@ -102,7 +102,7 @@ class Shrinking {
   // How many kernel values it takes to rebuild the gradient now, if no row is cached.
   virtual std::int64_t values_to_rebuild(const Dual& dual, const Matrix& matrix) const = 0;
 
-  // Rebuilds the gradient of the shrunk variables and takes all of them back.
+  // Rebuilds the gradient of the shrunk variables and makes all of them active again.
   void unshrink(Dual& dual, Matrix& matrix) {
     if (dual.active == dual.size()) return;
     rebuild(dual, matrix);
@@ -126,8 +126,8 @@ class ShrinkingWithGBar final : public Shrinking<Real> {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // The start may already rest on bounds. The gradient is then G-bar and the rest, so that no row
-  // is computed twice.
+  // The start may already rest on bounds. The gradient is then computed as G-bar plus the rest, so
+  // that no row is computed twice.
   void start(Dual& dual, Matrix& matrix) override {
     g_bar_.assign(dual.size(), 0.0);
     accumulate(dual, matrix, 0, dual.size(), g_bar_.data(), [&](Index k) {
@@ -146,7 +146,7 @@ class ShrinkingWithGBar final : public Shrinking<Real> {
     return free * (dual.size() - dual.active);
   }
 
-  // `change` is by how much the variable's share of G-bar changed in the last step.
+  // `change` is the change of the variable's share of G-bar in the last step.
   void update(const Dual& dual, Matrix& matrix, Variable v, double change) {
     if (change == 0) return;
     const Real* row = matrix.row(v.position, dual.size());

@@ -53,7 +53,8 @@ class SmallProblems {
       result.seconds += std::chrono::duration<double>(now - began).count();
       if (now >= end) break;
     }
-    // A slice may end between two problems. Whoever looks then sees the start of the next one.
+    // A slice may end between two problems. A caller that looks then sees the start of the next
+    // one.
     if (ended_ < count() && !current_) {
       Result& next = begin_current();
       next.status = current_->run(0, 0.0);

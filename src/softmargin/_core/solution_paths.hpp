@@ -7,7 +7,7 @@
 // same arrays; and for each step of the path, p and bounds. Where only the bounds differ, by a
 // common factor, all variables are scaled by it: that is feasible, and the gradient follows without
 // a kernel value. Where no variable rests on a bound that moves outwards, nothing has to be scaled:
-// the solution is that of every larger C.
+// the solution is also that of every larger C.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ inline double best_factor(const Dual& dual) {
 // `scale`. Returns the gradient.
 //
 // Scaled variables are closer to the solution than any others that are as cheap, unless the kernel
-// matrix is nearly diagonal: then most variables leave their bounds at once. It shows in the factor
-// at which the objective is least.
+// matrix is nearly diagonal: then most variables leave their bounds at once. The factor at which
+// the objective is least shows that.
 inline std::vector<double> continue_from(const Dual& before, double scale, Dual& dual) {
   bool bounded = false;
   for (const Part& part : before.parts)

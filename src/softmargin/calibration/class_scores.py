@@ -6,9 +6,9 @@ The log-probability of class c is, up to a constant,
 
 where s are the scores; g never falls and is linear between the knots, and A and b say what the
 scores of the other classes tell about class c.  All minimise the log loss together (a convex
-problem), against Platt's targets, plus `STIFFNESS` / 2 times the
-squared changes of slope of g and `RIDGE` / 2 times the squares of A and b.  With k > `MOST_MIXED`
-classes A and b are zero: they would be more numbers than most data determine.
+problem), against Platt's targets, plus `STIFFNESS` / 2 times the squared changes of slope of g and
+`RIDGE` / 2 times the squares of A and b.  With k > `MOST_MIXED` classes A and b are zero: they
+would be more numbers than most data determine.
 """
 
 from __future__ import annotations

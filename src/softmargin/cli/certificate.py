@@ -6,6 +6,7 @@ from typing import Any
 
 from softmargin import certificate_text
 from softmargin.cli.terminal import label_text
+from softmargin.io.models.record import Record
 from softmargin.problem.kernel_names import PARAMETERS
 
 KINDS = {
@@ -32,17 +33,17 @@ TOLERANCES = ("tol", "gap_tol")
 
 def as_dict(machine: Any) -> dict[str, Any]:
     """For JSON; `machine` is an estimator or a record."""
-    kind, params, values = _parts(machine)
-    result: dict[str, Any] = {"machine": KINDS[kind]}
+    record = _record(machine)
+    params, values = record.params, record.attributes
+    result: dict[str, Any] = {"machine": KINDS[record.kind]}
     if "kernel" in params:
         numbers = {**params, "gamma": values.get("_gamma")}
         result["kernel"] = params["kernel"]
         result |= {name: numbers[name] for name in PARAMETERS[params["kernel"]]}
-    if kind == "SVC" and params.get("multi_class", "ovo") != "ovo":
+    if record.scores_classes:
         result["multi_class"] = params["multi_class"]
-    result |= {
-        name: params[name] for name in (*MACHINE_PARAMETERS[kind], *TOLERANCES) if name in params
-    }
+    names = (*MACHINE_PARAMETERS[record.kind], *TOLERANCES)
+    result |= {name: params[name] for name in names if name in params}
     result["features"] = values["n_features_in_"]
     if "feature_names_in_" in values:
         result["columns"] = values["feature_names_in_"].tolist()
@@ -61,10 +62,8 @@ def as_dict(machine: Any) -> dict[str, Any]:
     return result
 
 
-def _parts(machine: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    if hasattr(machine, "attributes"):
-        return machine.kind, machine.params, machine.attributes
-    return type(machine).__name__, machine.get_params(deep=False), vars(machine)
+def _record(machine: Any) -> Record:
+    return machine if isinstance(machine, Record) else Record.of(machine)
 
 
 def _certificate(solution: Any) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def _certificate(solution: Any) -> dict[str, Any]:
 
 
 def as_lines(machine: Any) -> list[str]:
-    facts, solution = as_dict(machine), _parts(machine)[2].get("solution_")
+    facts, solution = as_dict(machine), _record(machine).attributes.get("solution_")
     names = ("multi_class", *PARAMETERS["poly"], "C", "nu", "epsilon")
     words = [facts["machine"], *([f"{facts['kernel']} kernel"] if "kernel" in facts else [])]
     words += [f"{k} {_short(facts[k])}" for k in names if k in facts]

@@ -35,7 +35,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         action="append",
         default=[],
-        help="a column that is no feature; may be given several times",
+        help="a column that is not a feature; may be given several times",
     )
 
 

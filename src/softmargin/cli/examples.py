@@ -51,7 +51,7 @@ def ask_whether_classes(args: argparse.Namespace, y: Any, remedy: str) -> None:
     fractions = y[y != np.floor(y)]
     if len(fractions):
         raise ValueError(
-            f"{args.data}: {fractions[0]:g} is no class: did you mean -s epsilon-svr? {remedy}"
+            f"{args.data}: {fractions[0]:g} is not a class: did you mean -s epsilon-svr? {remedy}"
         )
     count = len(np.unique(y))
     few_rows = count > MANY_CLASSES and count * ROWS_PER_CLASS > len(y)
@@ -117,7 +117,7 @@ def unscaled(data: Data) -> str:
         return data.feature_names[k] if data.feature_names else f"feature {k + 1}"
 
     return (
-        f"the ranges of the features differ {spans.max() / spans.min():.3g} times"
+        f"the ranges of the features differ by a factor of {spans.max() / spans.min():.3g}"
         f" ({named(small)}: {spans.min():.3g}, {named(large)}: {spans.max():.3g}), and the largest"
         " decide most distances."
     )

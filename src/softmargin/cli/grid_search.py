@@ -58,7 +58,7 @@ def add_grid_arguments(parser: argparse.ArgumentParser) -> None:
         "--tolerance",
         type=float,
         default=1e-3,
-        help="how much the optimality conditions may be violated (default: 0.001)",
+        help="stop when the KKT violation is at most this (default: 0.001)",
     )
     add("--threads", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
 

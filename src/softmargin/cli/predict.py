@@ -104,7 +104,7 @@ def _model(args: argparse.Namespace) -> Any:
             with suppress(FileError, OSError):
                 format_of(args.data)
                 raise ValueError(
-                    f"{args.model} is no model, but {args.data} is one: the data come first."
+                    f"{args.model} is not a model, but {args.data} is one: the data come first."
                 ) from error
         raise
 
@@ -160,8 +160,8 @@ def _doubt_labels(args: argparse.Namespace, record: Any, y: Any) -> None:
         f"no label of {args.data} is a class of {args.model}, so the accuracy means nothing: labels"
         f" {names}; classes {classes}."
         if rows == len(y)
-        else f"{rows} of {len(y)} rows have labels that are no classes of {args.model} and count as"
-        f" wrong: {names}; classes {classes}."
+        else f"{rows} of {len(y)} rows have labels that are not classes of {args.model} and count"
+        f" as wrong: {names}; classes {classes}."
     )
 
 
@@ -177,8 +177,8 @@ def _probabilities(args: argparse.Namespace, record: Any, points: Any) -> tuple[
         return record.predict(points)[0], None, None
     if not record.has_probabilities:
         raise ValueError(
-            f"{args.model} has no probabilities: only models of train -b 1 have. Train it again so,"
-            " or use --decision-values."
+            f"{args.model} has no probabilities: only models of train -b 1 have them. Train it"
+            " again with -b 1, or use --decision-values."
         )
     labels = [1, -1] if record.kind == "OneClassSVM" else record.attributes["classes_"].tolist()
     return *record.predict_probabilities(points), labels

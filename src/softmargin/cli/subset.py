@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("size", type=int, help="number of rows to choose")
     add("output", nargs="?", default="-", help="where to write them (default: standard output)")
     add("rest_output", nargs="?", metavar="rest", help="where to write the other rows")
-    add("--rest", metavar="FILE", help="where to write the other rows, as the last argument says")
+    add("--rest", metavar="FILE", help="the same as the last argument, as an option")
     add(
         "-s",
         "--method",

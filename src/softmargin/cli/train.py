@@ -61,7 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--seed", type=seed, default=0, help="seed of the folds and of linear machines (default: 0)"
     )
-    add("--time-limit", type=float, metavar="SECONDS", help="stop then, with what is reached")
+    add(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="stop after this time and keep the model reached so far",
+    )
     add("--save-on-interrupt", action="store_true", help="at Ctrl-C, write the model so far")
     add(
         "--format",

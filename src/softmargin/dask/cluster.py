@@ -27,7 +27,7 @@ LOST = (CancelledError, KilledWorker, CommClosedError, ConnectionError)
 
 
 class ClusterError(RuntimeError):
-    """The cluster does not do its part of a fit."""
+    """The cluster has failed to do its part of a fit."""
 
 
 def find_client(client: Client | None) -> Client:
@@ -97,7 +97,8 @@ class Cluster:
         return f"softmargin_{function.__name__}-{self.name}-{self._tasks}"
 
     def send(self, values: Sequence[Any], size: int) -> list[Future]:
-        """Data of this many bytes, sent to some worker each; if it is lost, its futures are."""
+        """Sends values of this many bytes, each to some worker; if that worker is lost, so are
+        they."""
         end = time.monotonic() + self.patience
         while True:
             try:

@@ -53,7 +53,7 @@ def _like(X: Any, values: Any, name: str) -> Any:
     known = not np.isnan(X.chunks[0]).any()
     if known and values.shape[0] != X.shape[0]:
         raise ValueError(
-            f"X has {X.shape[0]} rows, and {name} has {values.shape[0]}; they must have the same."
+            f"X has {X.shape[0]} rows, and {name} has {values.shape[0]}; both need the same number."
         )
     if known:
         return values.rechunk({0: X.chunks[0]})

@@ -83,7 +83,7 @@ class _DaskMachine(BaseEstimator):  # type: ignore[misc]
 
     @property
     def history_(self) -> Any:
-        """How the fit progressed, as of the machines without Dask."""
+        """How the fit progressed, as for the machines without Dask."""
         check_is_fitted(self)
         return self._local.history_
 
@@ -97,7 +97,7 @@ class _DaskMachine(BaseEstimator):  # type: ignore[misc]
         return local
 
     def predict(self, X: Any) -> Any:
-        """The predictions of examples X: a Dask array, computed when it is asked for; of an
+        """The predictions for examples X: a Dask array, computed when it is asked for; for an
         ordinary array, an ordinary array."""
         return self._apply(X, "predict", self._prediction_dtype, None)
 
@@ -146,7 +146,7 @@ class DaskLinearSVC(ClassifierMixin, _DaskMachine):  # type: ignore[misc]
     client : dask.distributed.Client or None, default=None
         None: the current one.
     wait_limit : float, default=600
-        If no task of the fit ends for so many seconds, it raises
+        If no task of the fit ends for this many seconds, it raises
         :class:`softmargin.dask.ClusterError`, which says what it was waiting for.
 
     Attributes
@@ -217,7 +217,8 @@ class DaskLinearSVC(ClassifierMixin, _DaskMachine):  # type: ignore[misc]
         self.classes_, self.class_weight_ = local.classes_, local.class_weight_
 
     def decision_function(self, X: Any) -> Any:
-        """The scores of examples X, as Dask array: a column per class, or one number for two."""
+        """The scores of examples X, as a Dask array: a column per class, or one number for two
+        classes."""
         check_is_fitted(self)
         columns = None if len(self.classes_) == 2 else len(self.classes_)
         return self._apply(X, "decision_function", np.dtype(np.float64), columns)

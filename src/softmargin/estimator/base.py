@@ -114,7 +114,7 @@ class Observed(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(
-                    f"callbacks has {callback!r}, which is no function; each is called with a"
+                    f"callbacks has {callback!r}, which is not a function; each is called with a"
                     " Status. Callbacks of scikit-learn are set with set_callbacks(...)."
                 )
 
@@ -136,7 +136,7 @@ class Observed(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         path : str or path
         X, y : examples and their targets, default=None
-            What to judge the machine by: best, data that it was not trained on.
+            What to evaluate the machine on, preferably data that it was not trained on.
         """
         from softmargin.report import write_report
 
@@ -176,7 +176,7 @@ class Observed(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         solution = self.solution_
         if not solution.converged:
             reason, known = solution.stop_reason, solution.convexity is not Convexity.REFUTED
-            distance = "how far the optimum is away is not known."
+            distance = "the distance to the optimum is not known."
             warnings.warn(  # two spaces between the first sentences, as in scikit-learn
                 f"{reason.cause_with(max_iter=self.max_iter)}  {reason.remedy}"
                 f" {self._measure.remaining(solution)} (tol={self.tol:.3g}); "

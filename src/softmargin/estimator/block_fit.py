@@ -43,7 +43,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Summary:
-    """What all have to know of a block."""
+    """What the fit has to know about a block."""
 
     rows: int
     features: int
@@ -60,7 +60,8 @@ class Source(Protocol):
     def summaries(self, classes: bool, digest: bool) -> list[Summary]: ...
 
     def crew(self, machine: LinearMachine, duals: Sequence[Dual], watch: Watch) -> Crew:
-        """Who runs the rounds, from these variables of the blocks; `watch` may stop them."""
+        """The crew that runs the rounds, starting from these variables of the blocks; `watch` may
+        stop it."""
 
 
 def load(X: Any, y: Any, weight: Any = None) -> Block:
@@ -104,8 +105,8 @@ def summarise(block: Block, classes: bool, digest: bool) -> Summary:
 
 
 def bare(machine: LinearMachine) -> LinearMachine:
-    """A copy with what states the problem and what predicts, but without what watches a fit: that
-    need not exist, or fit into a message, elsewhere."""
+    """A copy with all that states the problem and that predicts, but without what watches a fit: on
+    another machine that may not exist, and it may not fit into a message."""
     copied = copy.copy(machine)
     copied.callbacks = copied.checkpoint = None
     copied.__dict__.pop("_history", None)

@@ -35,7 +35,7 @@ class Fitted:
     dual_coef_: Any  # dense or CSR, as X was
     support_vectors_: Any
     solution_: Solution
-    n_iter_: Any  # a number, or of a classifier one per pair of classes
+    n_iter_: Any  # a number, or for a classifier one per pair of classes
     warm_start: bool
     _gamma: float
 
@@ -52,7 +52,7 @@ class Fitted:
         sign: float = 1.0,
     ) -> None:
         """Sets the attributes that every fitted kernel machine has, from the result of its fit;
-        `sign` changes that of the decision values."""
+        the decision values are multiplied by `sign`."""
         self.__dict__.pop("_scaling", None)  # of the machine that was loaded before this fit
         self.solution_ = Solution.combine(result.certificates)
         self.fit_status_ = int(not self.solution_.converged)
@@ -74,7 +74,7 @@ class Fitted:
             self._kept = result.kept()
 
     def _keep_result(self, X: Any, result: FitResult) -> None:
-        """As `_keep`, for a machine of one problem."""
+        """Like `_keep`, for a machine with one problem."""
         (answer,), ids = result.answers, result.problems.state(range(1)).ids
         used = answer.coef != 0
         count = np.array([used.sum()], dtype=np.int32)

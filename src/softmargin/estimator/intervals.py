@@ -59,8 +59,9 @@ class Intervals:
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Intervals that contain about this share of the targets, for ``probability=True``.
 
-        The interval is as far on each side of the prediction as this share of the training examples
-        were from theirs, each predicted by a machine that was not trained on it.
+        The interval extends equally far to both sides of the prediction: just far enough to have
+        contained this share of the training examples, each predicted by a machine that was not
+        trained on it.
 
         Parameters
         ----------

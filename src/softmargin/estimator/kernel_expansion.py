@@ -5,7 +5,7 @@ longer than predicting a row.
 
 With k > 2 classes the support vectors are grouped by class, and the values of the k (k - 1) / 2
 pairs are computed from the sums of the groups (:mod:`softmargin.estimator.one_vs_one`); or there is
-a value for each class, of which the largest decides (:mod:`softmargin.estimator.class_scores`).
+a value for each class, of which the largest decides (:mod:`softmargin.estimator.one_vs_rest`).
 Every other machine has one group and one value.
 """
 
@@ -142,8 +142,8 @@ class KernelExpansion:
         break_ties: bool,
         answer: Callable[[Array, NDArray[np.int64]], NDArray[Any]],
     ) -> NDArray[Any]:
-        """The answers to the decision values of some rows, and to the class numbers that `winners`
-        gives them, for all rows."""
+        """What `answer` returns for the decision values of some rows and the class numbers that
+        `winners` gives them, for all rows."""
 
         def both(sums: Array, own: int) -> NDArray[Any]:
             return answer(self._values(sums), self._winners(sums, own, break_ties))

@@ -309,7 +309,7 @@ def check_room_for_weights(features: int, columns: int) -> None:
         problem = "at most 2147483646 can have weights"
     elif needed > free:
         problem = (
-            f"their weights would take {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
+            f"their weights would take {needed / 1e9:.3g} GB, but only {free / 1e9:.3g} GB are free"
         )
     if problem:
         raise ValueError(

@@ -64,8 +64,8 @@ class LinearProbability(PredictProba):
 def linear_out_of_fold(
     machine: Any, X: Any, codes: NDArray[np.intp], weight: Array, began: float
 ) -> OutOfFold | None:
-    """A column of scores for each class, of two classes the decision value with both signs.  None,
-    with a warning, if the time limit or Ctrl-C ends the folds early."""
+    """A column of scores for each class; for two classes, the decision value with both signs.
+    None, with a warning, if the time limit or Ctrl-C ends the folds early."""
     y = machine.classes_[codes]
     told = known_values(machine, y, weight)
     if told is not None:

@@ -38,7 +38,7 @@ QUIET = {
     "verbose": False,
     "warm_start": False,
 }
-"""Parameters of the machines of the folds: nobody watches or continues these."""
+"""Parameters of the machines of the folds, whose fits are neither watched nor continued."""
 
 
 KNOWN: ContextVar[Callable[[Any, Any], Array | None] | None] = ContextVar("KNOWN", default=None)
@@ -56,8 +56,8 @@ class OutOfFold:
 def out_of_fold(
     machine: Any, X: Any, y: Any, weight: Array, result: FitResult, began: float
 ) -> OutOfFold | None:
-    """Values from the folds of a machine (`machine.cv`) that has just been fitted to X and y: of a
-    classifier, a column for each pair of classes, positive for the first; of a regression, its
+    """Values from the folds of a machine (`machine.cv`) that has just been fitted to X and y: for a
+    classifier, a column for each pair of classes, positive for the first; for a regression, its
     predictions.  None, with a warning, if the time limit or Ctrl-C ends them early."""
     from softmargin.model_selection.out_of_fold import out_of_fold as held_out
     from softmargin.model_selection.paths import Stopped
@@ -100,7 +100,7 @@ def known_values(machine: Any, y: Any, weight: Array) -> OutOfFold | None:
 
 
 def seconds_left(machine: Any, began: float) -> float | None:
-    """Until the time limit of a fit that began then; None without a limit."""
+    """The seconds until the time limit of a fit that began at `began`; None without a limit."""
     limit = machine.time_limit
     return None if limit is None else max(limit - (time.perf_counter() - began), 0.0)
 

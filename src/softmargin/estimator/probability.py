@@ -2,8 +2,9 @@
 
 With ``probability=True`` the class that ``predict`` returns always has the largest probability.
 Two classes: the curve of :mod:`softmargin.calibration.signed_curve`, which is 1/2 at the decision
-value zero.  More: coupling of the pairs, made to agree (:mod:`softmargin.calibration.agreement`).
-With "platt" they are LIBSVM's, which contradict the prediction now and then.
+value zero.  More classes: the probabilities of the pairs, coupled and made to agree with the
+prediction (:mod:`softmargin.calibration.agreement`).  With "platt" they are LIBSVM's, which
+sometimes contradict the prediction.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class PredictProba:
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.  The class that ``predict`` returns has the largest
-            (but for ``probability="platt"``).
+            (except for ``probability="platt"``).
         """
         return self._probabilities(X)
 

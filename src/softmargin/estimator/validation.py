@@ -104,9 +104,7 @@ def sample_weights(sample_weight: Any, count: int) -> Array:
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total):
-        raise ValueError(
-            "The sum of sample_weight is too large for a number. Divide the weights by their mean."
-        )
+        raise ValueError("The sum of sample_weight overflows. Divide the weights by their mean.")
     return weight
 
 

@@ -125,8 +125,8 @@ class Task:
     share: float
     """The share of the last step that the line search took."""
     remember: int = 0
-    """How many earlier variables to remember, with those before this round; 0: as many as now,
-    without them."""
+    """How many earlier variables to keep, including those before this round; 0: keep what is kept
+    now, and do not add those."""
 
 
 def step(block: Problem, state: Held, W: Array, task: Task) -> tuple[Held, Step]:
@@ -204,7 +204,7 @@ def measure(block: Problem, state: Held, share: float, W: Array) -> tuple[float,
 
 
 def total(measured: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
-    """What `measure` finds, of all blocks."""
+    """What `measure` finds, for all blocks together."""
     losses, gaps, violations = zip(*measured, strict=True)
     return sum(losses), sum(gaps), max(violations)
 

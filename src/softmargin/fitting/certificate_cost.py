@@ -31,7 +31,7 @@ class CertificateCost:
     """Seconds on the clock per second of the processor, lately; and in that slice."""
     stretch_of_rate: float = 1.0
     overrun: float = 0.0
-    """The most seconds by which a slice took too long."""
+    """The largest overrun of a slice, in seconds."""
     evaluations: int = 0
     last: tuple[float, float] = field(default_factory=lambda: _now())
 

@@ -32,8 +32,8 @@ class History:
     """Keeps what it observes.  At `limit` points it drops every second one, and from then on keeps
     only every second (then every fourth, ...) new one.  The last one is always kept.
 
-    What it is told becomes points only when somebody looks, or when much is waiting: the fit of
-    fifty small problems would take twice as long."""
+    What it is told becomes points only when they are asked for, or when much is waiting: otherwise
+    a fit of fifty small problems would take twice as long."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit, self.stride, self.seen = limit, 1, 0
@@ -171,7 +171,7 @@ class Totals:
             self.count, last = ended, self.running.pop(problem, Objectives(0.0, 0.0))
             self._count(last, -1)
             if not self.running:
-                self._sum = Objectives(0.0, 0.0)  # without what rounding has left
+                self._sum = Objectives(0.0, 0.0)  # without leftover rounding errors
             self.ended = Objectives(self.ended.dual + last.dual, self.ended.primal + last.primal)
 
     def now(self) -> tuple[float, float]:

@@ -155,7 +155,7 @@ class KernelFit:
     def _check_faults(
         self, solutions: Sequence[Solution], faults: Mapping[int, str | None], numbers: range
     ) -> None:
-        """Raises if an optimum is of no use."""
+        """Raises if an optimum cannot be used."""
         tol = self.settings.tolerances.tol
         for k, fault in faults.items():
             if fault and solutions[k].kkt_violation <= tol:

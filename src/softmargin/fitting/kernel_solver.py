@@ -91,14 +91,10 @@ def train(
     objective = max(abs(model.dual_objective), abs(model.primal_objective))
     convexity, allowance = settings.convexity(problem, point.beta, float(objective))
     solution = Solution(
+        **vars(point.effort),
         dual_objective=float(model.dual_objective),
         primal_objective=float(model.primal_objective),
         kkt_violation=status.violation,
-        iterations=point.effort.iterations,
-        kernel_rows=point.effort.kernel_rows,
-        kernel_evaluations=point.effort.kernel_evaluations,
-        cache_hits=point.effort.cache_hits,
-        seconds=point.effort.seconds,
         stop_reason=reason,
         working_set=plan.working_set.name,
         working_set_reason=plan.reason,
@@ -171,8 +167,8 @@ class _Run:
         return max(self.tol, STOPPED * float(status.violation))
 
     def more_exact(self, point: Point, enough: float) -> str | None:
-        """The next arithmetic, if the rounding of decision values in this one is more than enough
-        and the next has less."""
+        """The next arithmetic, if the rounding of decision values in this one is more than `enough`
+        and the next one has less."""
         more_exact = self.plan.next(point.precision)
         if more_exact is None:
             return None
@@ -212,7 +208,7 @@ class _Run:
         return exact, self.tol if gap <= most else 0.0
 
     def _rounding(self, arithmetic: str, coefs: list[Array]) -> float:
-        """Of a decision value, or of a difference of two where there are several."""
+        """The rounding of a decision value, or of a difference of two where there are several."""
         rows, ids = self.source(arithmetic)
         most = max(float(rows.rounding(ids, np.ascontiguousarray(coef))) for coef in coefs)
         return most if len(coefs) == 1 else math.sqrt(2) * most
@@ -313,7 +309,7 @@ class _Run:
             watch.started(self.problem, *objectives, active=size)
 
     def _gap(self, solver: Any, status: Any) -> float:
-        """The duality gap, if the gradient is whole and there is time for it, else NaN."""
+        """The duality gap, if the gradient is complete and there is time for it, else NaN."""
         watch = self.settings.watch
         ended = status.outcome != _core.Outcome.running  # then the certificate has the gap
         if ended or status.active < len(self.dual.p) or not watch.may_measure():

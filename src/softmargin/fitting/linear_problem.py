@@ -34,7 +34,7 @@ def no_variables(count: int) -> Dual:
 
 
 def read_variables(take: Take, rows: int, columns: int) -> list[Any]:
-    """Reads the variables of so many examples and columns of W from a checkpoint."""
+    """Reads the variables of this many examples and columns of W from a checkpoint."""
     starts = take(rows + 1)
     if starts[0] != 0 or not (np.diff(starts) >= 0).all() or (starts % 1 != 0).any():
         raise ValueError("numbers of variables that do not rise")

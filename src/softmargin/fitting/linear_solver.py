@@ -105,15 +105,12 @@ def _descend_part(problem: Problem, number: int, start: Point | None, settings: 
     solver, status, stop, point = run.solve(point)
     while not status.checked and not settings.watch.overdue():
         status = solver.finish(LONGEST_SLICE)
+    effort = replace(point.effort, seconds=before + time.perf_counter() - began)
     solution = Solution(
+        **vars(effort),
         dual_objective=status.dual,
         primal_objective=status.primal if status.checked else math.inf,
         kkt_violation=status.violation if status.checked else math.inf,
-        iterations=point.effort.iterations,
-        kernel_rows=0,
-        kernel_evaluations=0,
-        cache_hits=0,
-        seconds=before + time.perf_counter() - began,
         stop_reason=_stop_reason(status, stop),
         working_set="all examples" if by_newton else "one example",
         working_set_reason=(
@@ -143,7 +140,7 @@ class _Run:
         return bool(start.beta) and self._solver(start).finish().relative_gap <= self.settings.tol
 
     def with_free_intercept(self, start: Point) -> Result:
-        """By Newton's method alone: the descent knows no constraint on its variables."""
+        """By Newton's method alone: the descent cannot keep a constraint on its variables."""
         point, progress = self._newton(start)
         gap, stop = progress.relative_gap, self.settings.watch.expired()
         reason = stop or StopReason.NO_PROGRESS
@@ -152,14 +149,10 @@ class _Run:
         elif not stop and point.effort.iterations >= self.settings.max_iter:
             reason = StopReason.MAX_ITER
         solution = Solution(
+            **vars(point.effort),
             dual_objective=float(progress.dual.sum()),
             primal_objective=float(progress.primal.sum()),
             kkt_violation=progress.violation,
-            iterations=point.effort.iterations,
-            kernel_rows=0,
-            kernel_evaluations=0,
-            cache_hits=0,
-            seconds=point.effort.seconds,
             stop_reason=reason,
             working_set="all examples",
             working_set_reason="Newton's method: the intercept is not regularised",
@@ -282,7 +275,7 @@ def _check_room_for_variables(count: int, problem: Problem) -> None:
     if free < taken / 8:
         raise MemoryError(
             f"The dual variables of {len(problem.upper)} examples and {problem.columns} classes"
-            f" take {taken / 1e9:.3g} GB so far, and {free / 1e9:.3g} GB are free. Fit fewer"
+            f" take {taken / 1e9:.3g} GB so far, but only {free / 1e9:.3g} GB are free. Fit fewer"
             " examples or classes, or give the process more memory."
         )
 

@@ -29,8 +29,8 @@ from softmargin import _core
 from softmargin.fitting.linear_problem import COUPLED, SIGNED, Array, Dual, Problem
 
 SMALLER, SMALLEST_WIDTH = 0.2, 1e-8
-"""The width of the smoothed kink from one round to the next, and where that ends, relative to the
-first round."""
+"""The factor on the width of the smoothed kink from one round to the next, and the smallest width,
+relative to that of the first round."""
 INEXACT = 0.1
 """A round ends when 1/2 |w - w(beta)|^2 is at most this fraction of the rest of the gap."""
 ROUNDING = 1e-13
@@ -38,10 +38,10 @@ MARGIN = 0.1
 """The gap to reach, as a fraction of `tol`: the certificate is for w(beta), not for w."""
 MOST_FEATURES = 1024
 MOST_ENTRIES = 64
-"""Of an example.  A step costs their square, a pass of the descent only their number; and losses
-that are not squared take many steps."""
+"""The most entries of an example, on average.  A step costs their square, a pass of the descent
+only their number; and losses that are not squared take many steps."""
 MOST_WORK = 2e9
-"""Of one step, in multiplications."""
+"""The most work of one step, in multiplications."""
 MOST_VARIABLES = 2**25
 LONGEST_SEARCH = 12
 MOST_STEPS, PATIENCE = 100, 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,8 +15,6 @@ LOGGER = logging.getLogger("softmargin")
 INTERVAL = 0.2
 """Seconds between refreshes of the live line, which cost more than all other observers."""
 BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar:10}| {elapsed}{postfix}"
-NOTEBOOK_FORMAT = BAR_FORMAT.replace("{bar:10}", "{bar}")
-"""A widget replaces ``{bar}``; a bar with a width would also be drawn in characters."""
 
 COUNTED = ("iterations", "active", "kernel_rows", "cache_hits")
 SUMMED = (*COUNTED, "objective")
@@ -29,8 +27,8 @@ def shown(verbose: int, name: str) -> Iterator[list[Observer]]:
     if not verbose:
         yield []
     elif int(verbose) == 1:
-        with _bar(name) as bar:
-            yield [bar]
+        with _live(name) as observer:
+            yield [observer]
     else:
         yield [Lines(name, _logger())]
 
@@ -102,25 +100,37 @@ def _has_blocks() -> bool:
 
 
 @contextmanager
-def _bar(name: str) -> Iterator[Observer]:
+def bar(name: str, bar_format: str = BAR_FORMAT) -> Iterator[Callable[[float, str], None]]:
+    """A function that shows progress (from 0 to 1) and a text, in a terminal or a notebook."""
     from tqdm.auto import tqdm
 
-    notebook = any(ancestor.__module__ == "tqdm.notebook" for ancestor in tqdm.__mro__)
-    bar_format = NOTEBOOK_FORMAT if notebook else BAR_FORMAT
-    with tqdm(total=100, desc=name, bar_format=bar_format, dynamic_ncols=True) as bar:
+    if any(ancestor.__module__ == "tqdm.notebook" for ancestor in tqdm.__mro__):
+        # A widget replaces {bar}; a bar with a width would also be drawn in characters.
+        bar_format = bar_format.replace("{bar:10}", "{bar}")
+    with tqdm(total=100, desc=name, bar_format=bar_format, dynamic_ncols=True) as line:
+
+        def show(progress: float, text: str) -> None:
+            line.set_postfix_str(text, refresh=False)
+            line.n = round(100 * progress, 1)
+            line.refresh()
+
+        yield show
+
+
+@contextmanager
+def _live(name: str) -> Iterator[Observer]:
+    with bar(name) as show:
         shown_at, text_of = -INTERVAL, Summary()
 
-        def show(status: Status) -> None:
+        def look(status: Status) -> None:
             nonlocal shown_at
             text = text_of(status)
             if status.seconds < shown_at + INTERVAL and status.ended < status.problems:
                 return
             shown_at = status.seconds
-            bar.set_postfix_str(text, refresh=False)
-            bar.n = round(100 * status.progress, 1)
-            bar.refresh()
+            show(status.progress, text)
 
-        yield show
+        yield look
 
 
 class Lines:

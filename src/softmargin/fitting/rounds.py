@@ -36,7 +36,7 @@ KEEP, RENEW = 10, 100
 """After how many rounds the variables are gathered; and sent out again, without snapshots, so that
 the tasks of a cluster do not depend on ever more earlier ones."""
 RESERVE = 3.0
-"""A certificate takes at most so many times as long as computing W from the variables."""
+"""A certificate takes at most this many times as long as computing W from the variables."""
 
 
 class LostBlocks(Exception):  # noqa: N818 - it never reaches a user
@@ -83,7 +83,7 @@ class State:
     share: float = 1.0
     """The share of the last step that was taken."""
     trigger: float = 1.0
-    """A check is due when the estimated gap is so many times the tolerance."""
+    """A check is due when the estimated gap is at most this many times the tolerance."""
     idle: int = 0
     """Rounds without a gain, one after another."""
     past: list[tuple[Array, float]] = field(default_factory=list)
@@ -247,16 +247,11 @@ class Rounds:
         return self.point()
 
     def solution(self, reason: StopReason) -> Solution:
-        effort = self._effort(self.state.rounds)
         return Solution(
+            **vars(self._effort(self.state.rounds)),
             dual_objective=self.state.dual,
             primal_objective=self.primal,
             kkt_violation=self.violation,
-            iterations=effort.iterations,
-            kernel_rows=0,
-            kernel_evaluations=0,
-            cache_hits=0,
-            seconds=effort.seconds,
             stop_reason=reason,
             working_set="one example",
             working_set_reason=f"block coordinate descent on {self.crew.count} blocks of examples",

@@ -18,7 +18,7 @@ NO_LIMIT = 2**62
 
 @dataclass
 class Effort:
-    """The total work of the solvers of one problem."""
+    """The total work of the solvers of one problem, in the fields that `Solution` has for it."""
 
     iterations: int = 0
     kernel_rows: int = 0

@@ -252,7 +252,7 @@ def solve_part(problem: Problem, number: int, start: Point | None, settings: Any
         return stop
 
     reasons = [_solve_column(column, before, settings, look) for column in columns]
-    solution = _certificate(columns, _worst(reasons), effort(), settings)
+    solution = _certificate(columns, _worst(reasons), effort())
     settings.watch.done(number, solution, active=max(int(c.kept.sum()) for c in columns))
     if settings.recorder:
         settings.recorder.left(number, point())
@@ -295,19 +295,13 @@ def _worst(reasons: list[StopReason]) -> StopReason:
     return next((reason for reason in reasons if reason is not StopReason.CONVERGED), reasons[0])
 
 
-def _certificate(
-    columns: list[Column], reason: StopReason, effort: Effort, settings: Any
-) -> Solution:
+def _certificate(columns: list[Column], reason: StopReason, effort: Effort) -> Solution:
     primal = sum(column.primal for column in columns)
     return Solution(
+        **vars(effort),
         dual_objective=primal - sum(column.gap for column in columns),
         primal_objective=primal,
         kkt_violation=max(float(column.violation.max(initial=0.0)) for column in columns),
-        iterations=effort.iterations,
-        kernel_rows=0,
-        kernel_evaluations=0,
-        cache_hits=0,
-        seconds=effort.seconds,
         stop_reason=reason,
         working_set="features",
         working_set_reason="L1 penalty: descent on the weights of some features at a time",

@@ -40,7 +40,7 @@ class Tolerances:
         return np.minimum(self.tol, for_gap)
 
     def verdict(self, solution: Solution) -> StopReason:
-        """As `verdicts`, of one problem."""
+        """Like `verdicts`, for one problem."""
         reason: StopReason = self.verdicts(Certificates.of([solution]))[0]
         return reason
 

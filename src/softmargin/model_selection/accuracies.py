@@ -1,6 +1,6 @@
 """The accuracy of every cell: the same number as scikit-learn's, in a fiftieth of its time.
 
-scikit-learn checks labels anew for each score, which takes longer than solving most cells.
+scikit-learn checks the labels again for each score, which takes longer than solving most cells.
 """
 
 from __future__ import annotations

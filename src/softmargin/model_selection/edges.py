@@ -1,4 +1,4 @@
-"""Whether the best point lies on the edge of its grid, and where to go on."""
+"""Whether the best point lies on the edge of its grid, and in which direction to extend it."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _runs(answers: list[tuple[Cell, Solved, Any]]) -> Iterator[list[tuple[Cell, 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the caller wants to know about each cell beside the predicted classes or targets."""
+    """What the caller wants to know about each cell besides the predicted classes or targets."""
 
     values: bool = False
     """Decision values."""

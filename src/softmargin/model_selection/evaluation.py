@@ -97,7 +97,7 @@ class Evaluation:
         return self.watch.expired() is not None
 
     def _run_ordinarily(self, numbers: list[int]) -> None:
-        """All at once, unless somebody watches, limits or keeps the search."""
+        """All at once, unless the search is watched, limited or kept."""
         search = self.search
         watched = search.time_limit is not None or search.checkpoint is not None
         watched = watched or search.on_interrupt == "keep" or self.observe is not None
@@ -175,7 +175,7 @@ class Evaluation:
             if self.watch.stop is StopReason.INTERRUPTED:
                 raise KeyboardInterrupt
             raise ValueError(
-                f"time_limit={self.search.time_limit} was over before any candidate was evaluated"
+                f"time_limit={self.search.time_limit} ended before any candidate was evaluated"
                 " on all folds. Allow more time, or use fewer folds or candidates."
             )
         for k in left_out:

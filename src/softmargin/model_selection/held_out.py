@@ -49,7 +49,7 @@ class HeldOut:
 
 
 def _same(candidate: Any, machine: Any) -> bool:
-    """Whether one is fitted as the other is, with folds that nobody has chosen."""
+    """Whether both are fitted in the same way, with the default folds."""
     if type(candidate) is not type(machine) or machine.cv is not None:
         return False
     return repr(candidate.get_params(deep=False)) == repr(machine.get_params(deep=False))
@@ -77,8 +77,8 @@ def _together(answers: list[Answer], count: int, classes: Any) -> Array | None:
 
 @contextmanager
 def offered() -> Iterator[list[HeldOut]]:
-    """While this is in force, machines are calibrated on values of what is put into the list, if
-    they are there."""
+    """Within this context, machines are calibrated on the values in the list, if they are there;
+    the caller fills it."""
     held_out: list[HeldOut] = []
 
     def known(machine: Any, y: NDArray[Any]) -> Array | None:

@@ -160,8 +160,8 @@ def _code(reason: StopReason) -> int:
 
 
 def _rounding_shows(kernels: WholeKernels, kernel: Kernel, answers: list[Solved]) -> bool:
-    """Whether differences of examples are needed: products would be visible in a decision value of
-    the machine with the largest coefficients, and differences would be less so."""
+    """Whether differences of examples are needed: the rounding of products would be visible in a
+    decision value of the machine with the largest coefficients, and that of differences less so."""
     largest = max(answers, key=lambda answer: float(np.abs(sum(answer.beta)).max(initial=0.0)))
     statement, coef = largest.statement, np.asarray(sum(largest.beta))
     most = max(ENOUGH["float64"] * float(largest.machine.tol), NEVER_SHOWS)

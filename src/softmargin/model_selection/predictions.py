@@ -1,4 +1,5 @@
-"""What a machine of a search predicts for some rows of the data, without a kernel value more."""
+"""What a machine of a search predicts for some rows of the data, without computing a kernel
+value."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Predictions:
     values: Array | None = None
     """Decision values or predicted targets."""
     held_out: Array | None = None
-    """Of a classifier, what probabilities are calibrated on: a value for each row, or for each row
+    """For a classifier, what probabilities are calibrated on: a value for each row, or for each row
     and pair of classes (kernel machine) or class (linear machine)."""
 
 

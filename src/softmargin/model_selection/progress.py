@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from softmargin.fitting.progress import INTERVAL
+from softmargin.fitting.progress import INTERVAL, bar
 
 BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar:10}| {elapsed}<{remaining}{postfix}"
 
@@ -52,9 +52,7 @@ def live(name: str, enabled: bool) -> Iterator[Show]:
     if not enabled:
         yield lambda state: None
         return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=100, desc=name, bar_format=BAR_FORMAT, dynamic_ncols=True) as bar:
+    with bar(name, BAR_FORMAT) as draw:
         shown = -INTERVAL
 
         def show(state: State) -> None:
@@ -63,8 +61,6 @@ def live(name: str, enabled: bool) -> Iterator[Show]:
             if now < shown + INTERVAL and state.fraction < 1:
                 return
             shown = now
-            bar.set_postfix_str(state.text(), refresh=False)
-            bar.n = round(100 * state.fraction, 1)
-            bar.refresh()
+            draw(state.fraction, state.text())
 
         yield show

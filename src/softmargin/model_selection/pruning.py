@@ -1,4 +1,4 @@
-"""Leaving out folds of candidates that cannot win, or hardly.
+"""Leaving out folds of candidates that cannot win, or probably cannot.
 
 The folds are done one after another, and after each one candidates are given up.  ``bound``: those
 that would not reach the best candidate even with the largest possible score on all other folds.

@@ -75,7 +75,7 @@ class Sharing:
         ----------
         path : str or path
         X, y : examples and their targets, default=None
-            What to judge the machine by: best, data that the search has not seen.
+            What to evaluate the machine on, preferably data that the search has not seen.
         """
         from softmargin.report import write_report
 

@@ -65,7 +65,7 @@ Run = Callable[[list[Fit], Callable[[Iterable[Fit]], list[Result]]], list[Result
 
 @contextmanager
 def fits_run_by(evaluate_candidates: Callable[..., Any], run: Run) -> Iterator[None]:
-    """While this is in force, ``evaluate_candidates`` has its fits run by `run`.  If scikit-learn's
+    """Within this context, ``evaluate_candidates`` has its fits run by `run`.  If scikit-learn's
     function is not of the known form, nothing changes."""
     cells = _cells(evaluate_candidates)
     if cells is None:

@@ -28,7 +28,7 @@ def plot_calibration(machine: Any, X: Any, y: Any, ax: Any = None, *, bins: int 
     machine : a fitted classifier with ``predict_proba``, or a pipeline that ends in one
     X, y : examples and their classes; best, data that the machine was not trained on
     ax : matplotlib Axes, default=None
-        Where to draw; a new figure without.
+        Where to draw; None makes a new figure.
     bins : int, default=10
         The number of points.
 

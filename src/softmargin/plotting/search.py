@@ -19,7 +19,8 @@ def plot_search(
     """Contours of the score of a search over two of its parameters.
 
     Of candidates that differ in other parameters, the best one is shown.  The winner is marked, and
-    ties with it; a winner on the edge of the grid has an arrow that says where to go on.
+    ties with it; a winner on the edge of the grid has an arrow that says in which direction to
+    extend it.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ def plot_search(
     x, y : names of parameters, default: C and gamma, or the first two with several numbers
     time : whether to show the seconds of each candidate (fits of all folds) in place of its score
     ax : matplotlib Axes, default=None
-        Where to draw; a new figure without.
+        Where to draw; None makes a new figure.
 
     Returns
     -------

@@ -89,7 +89,8 @@ def margins(machine: Any, X: Any, y: NDArray[Any]) -> Array:
     codes = np.searchsorted(classes, y)
     codes[codes == len(classes)] = 0
     if not (classes[codes] == y).all():
-        raise ValueError(f"y has {y[classes[codes] != y][0]!r}, which is no class of the machine.")
+        unknown = y[classes[codes] != y][0]
+        raise ValueError(f"y has {unknown!r}, which is not a class of the machine.")
     if len(classes) == 2:
         values: Array = np.where(codes == 1, 1.0, -1.0) * machine.decision_function(X)
         return values

@@ -79,7 +79,7 @@ class ConvexityCheck:
         return bool((sizes**3 / 3 + OVERHEAD).sum() <= BUDGET)
 
     def is_possible(self, size: int) -> bool:
-        """Whether a problem of this size may turn out convex: else its gap will say nothing."""
+        """Whether a problem of this size may turn out convex: otherwise its gap says nothing."""
         refuted = self.kernel.positive_semidefinite is False
         return not refuted or (self.affordable and size <= LARGEST)
 

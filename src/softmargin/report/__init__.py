@@ -20,8 +20,8 @@ def write_report(path: Any, machine: Any, X: Any = None, y: Any = None, **more: 
     path : str or path
     machine : fitted machine
     X, y : examples and their targets, default=None
-        What to judge the machine by.  A one-class machine needs no y; without X there is no
-        judgement.
+        What to evaluate the machine on.  A one-class machine needs no y; without X there is no
+        evaluation.
     **more : `model` and `data`, `search`
         What to call the machine and the data in the report; and the search that found the machine.
     """

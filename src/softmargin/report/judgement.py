@@ -12,7 +12,7 @@ from softmargin.report.pictures import picture
 from softmargin.report.subject import Subject
 
 MOST_CLASSES = 25
-"""A confusion table of more would be a carpet: then the most frequent confusions are listed."""
+"""With more classes, the most frequent confusions are listed instead of a table."""
 BESIDE = 10
 """A confusion table of at most this many classes leaves room for another one next to it."""
 MANY_POINTS = 3000

@@ -133,9 +133,7 @@ def convergence_section(subject: Subject) -> str:
 
     _, _, primal = course(subject.machine)
     if np.isfinite(primal).sum() < 2:
-        words = (
-            "The fit was too short for a course: it ended before it was looked at a second time."
-        )
+        words = "The fit was too short to plot: it ended before it could be observed a second time."
         return section("Convergence", note(words))
 
     def draw(ax: Any) -> None:
@@ -202,7 +200,7 @@ def _problem_names(subject: Subject) -> list[str]:
 
     count = len(subject.solution.problems)
     classes = subject.record.attributes.get("classes_")
-    if subject.record.kind == "SVC" and subject.record.params.get("multi_class", "ovo") != "ovo":
+    if subject.record.scores_classes:
         return [f"{label} against the rest" for label in subject.record.attributes["classes_"]]
     if classes is not None and not subject.record.is_linear and len(pairs(len(classes))) == count:
         return [f"{classes[i]} against {classes[j]}" for i, j in pairs(len(classes))]

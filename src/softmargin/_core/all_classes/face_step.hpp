@@ -4,7 +4,8 @@
 // the step is halved until the dual objective rises enough (the method of Moré and Toraldo, 1991,
 // in which steps of one example take the part of gradient projection).
 //
-// Where the variables of an example have the largest sum that Crammer-Singer allows, it stays so.
+// If the variables of an example have the largest sum that Crammer-Singer allows, the step keeps
+// it.
 #pragma once
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 //   scores(t, c) += sum_r change(r, c) K(r, t)
 //
-// A change has few classes where there are many; then only these are touched.
+// With many classes, a change usually involves few of them; then only those are updated.
 #pragma once
 
 #include <algorithm>

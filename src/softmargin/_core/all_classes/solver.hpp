@@ -1,6 +1,6 @@
-// Solves the problem of problem.hpp as decomposition.hpp does its own: choose examples, solve their
-// problem, update the scores, until no variable violates the optimality conditions by more than
-// the tolerance and the relative duality gap is at most its own.
+// Solves the problem of problem.hpp in the way in which decomposition.hpp solves a dual: choose
+// examples, solve their problem, update the scores, until no variable violates the optimality
+// conditions by more than the tolerance and the relative duality gap is at most the gap tolerance.
 //
 // Examples whose variables are settled are shrunk: taken out of the problem. When the others are
 // optimal, they come back, their scores are brought up to date, and all examples and classes are
@@ -55,7 +55,8 @@ class Solver final : public AnySolver {
     double largest = 0;
     for (Index k = 0; k < problem_.size(); ++k)
       largest = std::max(largest, std::abs(matrix_.diagonal()[k]));
-    // Where K_ii is not positive, this is less than the true gain of a step, so steps are safe.
+    // Where K_ii is not positive, the computed gain of a step is below the true one, so steps are
+    // safe.
     const double least = largest > 0 ? 1e-12 * largest : 1;
     for (Index k = 0; k < problem_.size(); ++k)
       problem_.curvature[k] = std::max(matrix_.diagonal()[k], least);
@@ -174,8 +175,8 @@ class Solver final : public AnySolver {
     return gap <= allowed;
   }
 
-  // Lowers the tolerance because the gap is too large: it falls about in proportion to the
-  // violation. False if kernel values are too inexact for that, or it was done too often.
+  // Lowers the tolerance because the gap is too large: the gap falls about in proportion to the
+  // violation. False if kernel values are too inexact for that, or if it was lowered too often.
   bool lower_tolerance(double violation) {
     const double next = violation * std::clamp(0.5 / gap_share_, 0.01, 0.5);
     if (next < 0.1 * present_rounding() || lowered_ == 10) return false;
@@ -290,7 +291,7 @@ class Solver final : public AnySolver {
     return std::sqrt(2.0) * matrix_.rounding(by_example);
   }
 
-  // Rounding leaves the chosen examples where they are; the shrunk ones may still move.
+  // Rounding keeps the chosen examples from moving; the shrunk ones may still move.
   void no_progress() {
     if (problem_.active == problem_.size()) {
       state_.outcome = Outcome::no_progress;

@@ -64,7 +64,8 @@ class WorkingSet {
     if (rule_ == Rule::most_violating) return single_step(problem, matrix, first);
     const StepResult result =
         single_step(problem, matrix, best_gain(problem, matrix, violations, first));
-    // Where gains are as small as their rounding, the violation still tells what to do.
+    // Where gains are as small as their rounding errors, the violation still tells which example to
+    // take.
     return result.moved ? result : single_step(problem, matrix, first);
   }
 
@@ -208,8 +209,8 @@ class WorkingSet {
   }
 
   // Passes over the examples of a block, the most violating first, until none violates the
-  // conditions by more than `enough`. After some passes, more if it gains less than they do, a step
-  // of all free variables.
+  // conditions by more than `enough`. After some passes comes a step of all free variables: after
+  // more of them if the last such step gained less than the passes before it.
   StepResult solve(Problem& inner, double enough, std::int64_t most_iterations,
                    Interruption& interruption) {
     StepResult result;

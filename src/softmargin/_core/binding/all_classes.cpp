@@ -25,7 +25,8 @@ Problem make_problem(const Column<std::int32_t>& labels, const Column<double>& u
   Problem problem(static_cast<Index>(size), static_cast<Index>(classes));
   for (std::size_t k = 0; k < size; ++k) {
     const std::int32_t label = labels.data()[k];
-    if (label < 0 || label >= problem.classes) throw std::invalid_argument("a label is no class");
+    if (label < 0 || label >= problem.classes)
+      throw std::invalid_argument("a label is not the number of a class");
     problem.label[k] = label;
     problem.upper[k] = upper.data()[k];
     double* beta = problem.beta.row(static_cast<Index>(k));

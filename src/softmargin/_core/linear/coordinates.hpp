@@ -93,7 +93,7 @@ class CoordinateDescent {
 
   const std::vector<double>& weights() const { return w_; }
   const std::vector<double>& errors() const { return error_; }
-  const std::vector<double>& curvatures() const { return curvature_; }  // with a loss everywhere
+  const std::vector<double>& curvatures() const { return curvature_; }  // if all have a loss
 
  private:
   struct Derivatives {
@@ -136,7 +136,7 @@ class CoordinateDescent {
     return soften(w - slope / curvature, penalty / curvature);
   }
 
-  // Moves w_j, as far as the errors are concerned. Returns the change of the losses.
+  // Updates the errors for a move of w_j. Returns the change of the losses.
   double shift(std::int32_t j, double by) {
     double change = 0;
     columns_.each(j, [&](std::int32_t i, double x) {

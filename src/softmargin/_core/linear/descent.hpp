@@ -147,10 +147,10 @@ class Descent {
     negligible_ = 0.2 * gap_ / static_cast<double>(order_.size());
   }
 
-  // --- for descents on several blocks of examples, each with its own copy of W (block.hpp)
-  // --------
+  // --- for descents on several blocks of examples (block.hpp) ----------------------------------
 
-  // Makes every change count `factor` times in W, so that steps allow for those of other blocks.
+  // Makes every change count `factor` times in W, so that steps allow for the steps of other
+  // blocks.
   void exaggerate(double factor) {
     for (const std::int32_t i : order_) examples_[i].squared_norm *= factor / exaggeration_;
     exaggeration_ = factor;

@@ -31,8 +31,8 @@ inline double soften(double v, double epsilon) {
   return v > epsilon ? v - epsilon : v < -epsilon ? v + epsilon : 0;
 }
 
-// Of linear growth: the variables have the upper bound C. Of quadratic growth: they have none, and
-// the sub-problem has additional curvature.
+// If the loss grows linearly, the variables have the upper bound C. If it grows quadratically, they
+// have none, and the sub-problem has additional curvature.
 struct LinearGrowth {
   static constexpr bool bounded = true;
   static double priced(double excess, double C) { return C * excess; }

@@ -16,11 +16,11 @@ class ActiveNewton {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // On at most so many variables at a time; 0: no Newton steps. Whether one is due is looked at
-  // every so many other steps.
+  // A Newton step has at most `most_free` variables (0: there are none), and whether one is due is
+  // checked every `look_every` other steps.
   ActiveNewton(Index most_free, int look_every) : most_free_(most_free), look_every_(look_every) {}
 
-  // What other steps have done since.
+  // Notes the work and gain of other steps.
   void worked(double work, double gain) {
     if (most_free_ > 0) schedule_.worked(work, gain);
   }

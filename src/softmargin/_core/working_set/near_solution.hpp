@@ -1,6 +1,6 @@
 // The whole of a problem whose kernel matrix is in memory and which starts near its solution: few
 // variables change, and the free ones change by much more than the others. So a Newton step comes
-// first, and whether another one is due is looked at after every few pair steps.
+// first, and whether another one is due is checked every few pair steps.
 #pragma once
 
 #include "active_newton.hpp"

@@ -50,7 +50,7 @@ class Pairs final : public WorkingSet<Real> {
   Index rows_in_use() const override { return 6; }
 
  private:
-  // By how much the objective falls; 0: no step is due, or it leaves everything as it is.
+  // By how much the objective falls; 0: no step is due, or it changed nothing.
   double take_newton_step(Dual& dual, Matrix& matrix, double tolerance) {
     std::vector<Variable> free;
     const NewtonResult result = newton_.step_if_due(dual, matrix, tolerance, free);

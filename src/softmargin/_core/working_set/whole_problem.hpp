@@ -35,9 +35,10 @@ class WholeMatrix {
 
  private:
   static constexpr Index few = 128;   // rows that are computed all at once
-  static constexpr Index batch = 16;  // more at a time take less time each
+  static constexpr Index batch = 16;  // rows that are computed together cost less each
 
-  // Also computes the rows that are likely to be needed next; and all, if half of them are.
+  // Also computes the rows that are likely to be needed next; and all rows, once half of them are
+  // known.
   void compute(Index row) {
     std::vector<Index> wanted{row};
     known_[row] = 1;
@@ -61,7 +62,7 @@ class WholeMatrix {
     return positions;
   }
 
-  // By how far they could be from the middle of their group, in the wrong direction.
+  // Ranked by how far their derivatives could lie on the wrong side of the middle of their group.
   std::vector<Index> most_violating() const {
     const std::vector<Extremes> groups = extremes_by_group(dual_);
     std::vector<std::pair<double, Index>> ranked;

@@ -20,7 +20,7 @@ struct Step {
   std::int64_t iterations = 0;  // in pair steps
   double gain = 0;              // by how much the objective fell
   double work = 0;              // in multiplications, roughly
-  bool moved = false;           // false: rounding leaves every variable where it is
+  bool moved = false;           // false: rounding keeps every variable from moving
   bool given_up = false;        // the solver was asked to stop; nothing has changed
 };
 
@@ -41,7 +41,7 @@ class WorkingSet {
   // The way of shrinking that suits these steps; null: none.
   virtual Shrinking<Real>* shrinking() { return nullptr; }
 
-  // So many rows are in use at a time and must stay in the cache.
+  // How many rows are in use at a time and must stay in the cache.
   virtual Index rows_in_use() const = 0;
 };
 

@@ -54,7 +54,7 @@ class BlockFolder:
             self.count, version = int(known["blocks"]), known["version"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"{str(path)!r} is no complete folder of blocks ({error}). Make one with"
+                f"{str(path)!r} is not a complete folder of blocks ({error}). Make one with"
                 " softmargin.io.BlockFolder.write."
             ) from error
         if version != VERSION:

@@ -154,8 +154,8 @@ class _Table:
             return ()
         first = words[0]
         return (
-            f"the column {name!r} is read as words: {str(y[first])!r} in line {lines[first]} is no"
-            " number",
+            f"the column {name!r} is read as words: {str(y[first])!r} in line {lines[first]} is"
+            " not a number",
         )
 
     def notes(self, X: Any) -> tuple[str, ...]:

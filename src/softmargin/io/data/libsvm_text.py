@@ -86,7 +86,7 @@ def read_libsvm(
 
 
 def _check_labels(path: Any, labels: Any) -> None:
-    """Whole numbers from 2^53 on are rounded, so classes could be merged without a word."""
+    """Whole numbers from 2^53 on are rounded, so classes could be merged silently."""
     large = (np.abs(labels) > 2.0**53) & (np.abs(labels) < 2.0**64)  # as identifiers may be
     if large.any() and (labels == np.rint(labels)).all():
         warnings.warn(

@@ -127,8 +127,7 @@ def _shape_problem(record: Record) -> str | None:
         fault = expansion.fault(values["n_features_in_"])
     except (LookupError, TypeError, ValueError) as error:
         return f"arrays that fit together ({error})"
-    scored = record.params.get("multi_class", "ovo") != "ovo" and classes > 2
-    rows = classes if scored else max(classes - 1, 1)
+    rows = classes if record.scores_classes and classes > 2 else max(classes - 1, 1)
     if fault or len(counts) != classes or len(expansion.coef) != rows:
         return fault or "dual_coef_, intercept_, support_ and n_support_ that fit together"
     if not (np.isfinite(expansion.coef).all() and np.isfinite(expansion.intercept).all()):

@@ -47,8 +47,7 @@ def format_for(path: Any, record: Record) -> str:
     text (LIBLINEAR's for a linear machine) for ``.model``.  Any other name gets that text format
     too, unless it cannot hold the model: columns or classes with names, a kernel machine with a
     score for each class."""
-    scored = not record.is_linear and record.params.get("multi_class", "ovo") != "ovo"
-    if suffix_within(path) != TEXT_SUFFIX and (has_names(record) or scored):
+    if suffix_within(path) != TEXT_SUFFIX and (has_names(record) or record.scores_classes):
         return "native"
     return format_for_name(path, record)
 

@@ -200,12 +200,11 @@ def check_libsvm_model(record: Record) -> None:
             f"LIBSVM's model format has no {what}; its kernels are {', '.join(FROM_LIBSVM)}, its"
             f" machines {', '.join(NAMES)}.{remedy}"
         )
-    multi_class = record.params.get("multi_class", "ovo")
-    if multi_class != "ovo" and len(record.attributes["classes_"]) > 2:
+    if record.scores_classes and len(record.attributes["classes_"]) > 2:
         raise ValueError(
-            f"LIBSVM's model format has no multi_class={multi_class!r}: its machines of more than"
-            " two classes have one for each pair. Save in softmargin's own format (a name that ends"
-            " in .softmargin)."
+            f"LIBSVM's model format has no multi_class={record.params['multi_class']!r}: its"
+            " machines of more than two classes have one for each pair. Save in softmargin's own"
+            " format (a name that ends in .softmargin)."
         )
     if record.is_classifier:
         integer_labels(record.attributes["classes_"])

@@ -76,7 +76,7 @@ def write_model(path: Any, record: Record) -> None:
 
 
 def _readable_by(record: Record) -> int:
-    if record.kind == "SVC" and record.params.get("multi_class", "ovo") != "ovo":
+    if record.scores_classes:
         return READABLE_BY_SCORES
     return READABLE_BY_SCALED if "_scaling" in record.attributes else READABLE_BY
 

@@ -68,6 +68,11 @@ class Record:
         return self.kind in LINEAR_MACHINES
 
     @property
+    def scores_classes(self) -> bool:
+        """Whether it is a kernel machine with a score for each class, not one per pair of them."""
+        return not self.is_linear and self.params.get("multi_class", "ovo") != "ovo"
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the columns that the machine was trained on, if known."""
         return tuple(self.attributes.get("feature_names_in_", ()))

@@ -1,5 +1,4 @@
-"""Machines with one score per class, of which the largest decides: one-vs-rest, and all classes at
-once.
+"""One-vs-rest: a machine for each class, with one score per class, of which the largest decides.
 
 ``dual_coef`` has a row per class, with the coefficients of that class's score; the support vectors
 are grouped by class.  With two classes there is a single row, as in one-vs-one: the score of the
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from softmargin.estimator.examples_by_class import ExamplesByClass
 from softmargin.fitting.problems import Stated
-from softmargin.problem.all_classes import AllClasses
 from softmargin.problem.formulations import CSupportVectorClassification
 
 Array = NDArray[np.float64]
@@ -47,30 +45,3 @@ class OneVsRest(ExamplesByClass):
 
     def intercept(self, found: Array) -> Array:
         return found
-
-
-@dataclass(frozen=True)
-class AllAtOnce(ExamplesByClass):
-    """One problem for all classes."""
-
-    machine: str
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        return np.array([len(self.order)])
-
-    def name(self, number: int) -> tuple[Any, ...]:
-        return (self.machine, *self.labels)
-
-    def state(self, numbers: range) -> Stated:
-        formulation = AllClasses(self.codes, self.price, len(self.labels), self.machine)
-        return Stated(self.order, formulation, np.array([0, len(self.order)]))
-
-    def layout(self, answers: list[Any]) -> tuple[Indices, Indices, Array]:
-        (answer,) = answers
-        coef = answer.coef.reshape(len(self.labels), len(self.order))
-        return self.support(coef[1:] - coef[:1] if len(self.labels) == 2 else coef)
-
-    def intercept(self, found: Array) -> Array:
-        """Zeros: there is none."""
-        return np.zeros(len(self.labels) if len(self.labels) > 2 else 1)
