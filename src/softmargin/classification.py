@@ -210,7 +210,7 @@ class Classifier(Probability, ClassifierMixin, KernelMachine):  # type: ignore[m
 
     def _probabilities(self, X: Any) -> Array:
         X, expansion = self._validate_points(X), self._checked()
-        self._check_calibrated("probA_")
+        self._check_calibrated("_curve" if expansion.scored else "probA_")
         return expansion_probabilities(
             expansion, X, threads(self.n_jobs), vars(self), self.break_ties
         )
@@ -309,8 +309,8 @@ class SVC(Classifier):
         linear kernel with one that is regularised: ``kernel="poly", degree=1, gamma=1, coef0=1``),
         need a finite C, and with two classes are the binary machine without intercept with twice
         the C.  They choose examples, not pairs of variables: `working_set` is "block",
-        "most-violating-example" or "maximum-gain-example".  Only "ovo" has probabilities and
-        ``decision_function_shape="ovo"``.
+        "most-violating-example" or "maximum-gain-example".  Only "ovo" has
+        ``probability="platt"`` and ``decision_function_shape="ovo"``.
 
     Attributes
     ----------
@@ -434,12 +434,8 @@ class SVC(Classifier):
                 remedy = "Use Block(newton=False): there are no Newton steps."
         elif by_example and np.inf == self.C:
             fault, remedy = "C=inf", "Use a finite C."
-        elif machine != "ovo" and self.probability:
-            fault = f"probability={self.probability!r}"
-            remedy = (
-                "Use multi_class='ovo', or sklearn.calibration.CalibratedClassifierCV around this"
-                " machine."
-            )
+        elif machine != "ovo" and self.probability == "platt":
+            fault, remedy = "probability='platt'", "Use probability=True, or multi_class='ovo'."
         elif machine != "ovo" and self.decision_function_shape == "ovo":
             fault = "decision_function_shape='ovo'"
             remedy = "Use 'ovr': this machine has a value for each class, not for each pair."

@@ -190,6 +190,9 @@ def test_more_than_two_classes(name, multi_class, files, capsys):
     expected = softmargin.SVC(gamma=0.5, multi_class=multi_class).fit(data.X, data.y)
     assert run("predict", "three", "three.softmargin", "out") == cli.OK
     np.testing.assert_array_equal(np.loadtxt("out"), expected.predict(data.X))
+    assert run("train", "-q", "-b", "1", "--multi-class", name, "three") == cli.OK
+    assert run("predict", "-q", "-b", "1", "three", "three.softmargin", "out") == cli.OK
+    assert Path("out").read_text().startswith("labels ")
 
 
 def test_names_as_classes(capsys):
@@ -317,7 +320,6 @@ def test_easy(capsys):
         ("train -s 1 -n 0.99 three", "nu"),
         ("train -v 1 two", "2 folds or more, not 1"),
         ("train -s 1 --multi-class weston-watkins three", "weston-watkins is for c-svc"),
-        ("train -b 1 --multi-class one-vs-rest three", "is not for -b 1"),
         ("train --multi-class weston-watkins three m.model", "LIBSVM's model format has no"),
         ("train --linear svr --multi-class one-vs-rest three", "is for kernel machines"),
         ("train -w5 2 two", "class weight for '5', but the classes are -1, 1"),

@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import log_loss
 
 import softmargin
 from softmargin import SVC
@@ -33,13 +34,56 @@ def data():
         ({"working_set": SecondOrder()}, "working_set"),
         ({"working_set": Block(newton=True)}, "newton=False"),
         ({"C": np.inf}, "finite C"),
-        ({"probability": True}, "CalibratedClassifierCV"),
+        ({"probability": "platt"}, "probability=True"),
         ({"decision_function_shape": "ovo"}, "for each pair"),
     ],
 )
 def test_parameters_that_do_not_go_together(parameters, message, data):
     with pytest.raises(ValueError, match=message):
         SVC(multi_class="weston_watkins", **parameters).fit(*data)
+
+
+@pytest.mark.parametrize("machine", SCORED)
+def test_probabilities_agree_with_the_prediction(machine, data, tmp_path):
+    X, y = data
+    rows = np.arange(len(y)) % 8 < 4
+    found = SVC(multi_class=machine, probability=True).fit(X[rows], y[rows])
+    shares = found.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(shares.argmax(axis=1), found.predict(X))
+    known = np.bincount(y[rows]) / rows.sum()
+    assert log_loss(y[~rows], shares[~rows]) < log_loss(y[~rows], np.tile(known, (200, 1)))
+    found.save(tmp_path / "m.softmargin")
+    loaded = softmargin.load(tmp_path / "m.softmargin")
+    np.testing.assert_array_equal(loaded.predict_proba(X), shares)
+    plain = found.set_params(probability=False).fit(X, y)
+    with pytest.raises(NotFittedError, match="probability=False"):
+        plain.set_params(probability=True).predict_proba(X)
+
+
+@pytest.mark.parametrize("machine", SCORED)
+def test_probabilities_where_folds_lack_classes(machine, data):
+    """Classes of one and two examples: some folds are trained on two classes, or on one."""
+    X, y = data
+    few = np.concatenate([np.flatnonzero(y == 0)[:40], [1, 5, 2]])
+    for cv in (None, [(np.arange(40), np.arange(40, 43)), (np.arange(42), np.arange(42, 43))]):
+        found = SVC(multi_class=machine, probability=True, cv=cv).fit(X[few], y[few])
+        shares = found.predict_proba(X)
+        assert np.isfinite(shares).all()
+        np.testing.assert_array_equal(found.classes_[shares.argmax(axis=1)], found.predict(X))
+
+
+@pytest.mark.parametrize("machine", SCORED)
+def test_probabilities_of_a_given_kernel_matrix(machine, data):
+    X, y = data
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    of_rows = SVC(multi_class=machine, probability=True, gamma=0.3, tol=1e-6).fit(X, y)
+    of_matrix = SVC(multi_class=machine, probability=True, kernel="precomputed", tol=1e-6).fit(K, y)
+    first, second = np.sort(of_rows.decision_function(X), axis=1)[:, :-3:-1].T
+    clear = first - second > 1e-3  # at a tie the prediction, and what agrees with it, may jump
+    assert clear.mean() > 0.95
+    found = (of_rows.predict_proba(X)[clear], of_matrix.predict_proba(K)[clear])
+    np.testing.assert_allclose(*found, atol=1e-4)
 
 
 def test_rules_for_examples_are_no_rules_for_pairs(data):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softmargin.calibration.agreement import agreeing
 from softmargin.calibration.coupling import class_probabilities
+from softmargin.calibration.scored_classes import scored_probabilities
 from softmargin.calibration.signed_curve import curve_probabilities
 from softmargin.estimator.kernel_expansion import KernelExpansion
 
@@ -21,6 +22,8 @@ def expansion_probabilities(
 ) -> Array:
     """A row of class probabilities for each row of X; `fitted` has the attributes of a machine that
     was calibrated."""
+    if expansion.scored:
+        return scored_probabilities(expansion.values(X, threads), fitted)
     A, B, agree = fitted["probA_"], fitted["probB_"], fitted.get("_agreeing", False)
     if not expansion.classes:
         values = expansion.values(X, threads)

@@ -340,8 +340,6 @@ def make_machine(args: argparse.Namespace, labels: Any) -> Any:
         option = f"--multi-class {args.multi_class}"
         if kind != "SVC":
             raise ValueError(f"{option} is for c-svc; the formulation is {args.formulation}.")
-        if args.probability == "1":
-            raise ValueError(f"{option} is not for -b 1. Use one-vs-one, or leave out -b 1.")
         params["multi_class"] = MULTI_CLASS[args.multi_class]
     if args.class_weight:
         params["class_weight"] = _weights_by_label(args, kind, labels)

@@ -12,28 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.calibration.class_scores import fit_scores
-from softmargin.calibration.linear_classes import linear_probabilities
+from softmargin.calibration.scored_classes import scored_probabilities
 from softmargin.calibration.signed_curve import fit_curve
 from softmargin.estimator.conventions import ConvergenceWarning
 from softmargin.estimator.out_of_fold import (
     QUIET,
     OutOfFold,
     Split,
+    fold_scores,
     known_values,
     seconds_left,
     warn_that_it_stopped,
     weighted_splits,
+    with_missing_scores,
 )
 from softmargin.estimator.probability import PredictProba
-from softmargin.fitting.linear_problem import COUPLED
 from softmargin.problem.convexity import one_blas_thread
 from softmargin.problem.kernels import take
 from softmargin.solution import StopReason
 
 Array = NDArray[np.float64]
-
-MISSING = -1.0
-"""The score of a class that a fold was not trained on: it loses by the margin."""
 
 
 class LinearProbability(PredictProba):
@@ -58,7 +56,7 @@ class LinearProbability(PredictProba):
     def _probabilities(self, X: Any) -> Array:
         values: Array = self.decision_function(X)  # type: ignore[attr-defined]
         self._check_calibrated("_curve")
-        return linear_probabilities(values, vars(self))
+        return scored_probabilities(values, vars(self))
 
 
 def linear_out_of_fold(
@@ -72,25 +70,19 @@ def linear_out_of_fold(
         one = told.values.ndim == 1
         return OutOfFold(told.rows, np.stack([-told.values, told.values], 1)) if one else told
     folds = weighted_splits(machine, X, y, weight)
-    scores = np.full((len(codes), len(machine.classes_)), MISSING)
-    # A fold may have two of many classes: in a machine of all classes at once, the decision value
-    # is then the difference of two scores.
-    share = 0.5 if len(machine.classes_) > 2 and machine.multi_class in COUPLED else 1.0
+    scores = np.full((len(codes), len(machine.classes_)), np.nan)
     for train, test in folds:
         known = np.unique(codes[train])
         if len(known) == 1:
-            scores[test, known[0]] = -MISSING
             continue
         own = _fit_fold(machine, X, y, weight, (train, test), seconds_left(machine, began))
         if own is None:
             warn_that_it_stopped()
             return None
         values = own.decision_function(take(X, test))
-        if values.ndim == 1:
-            values = share * np.stack([-values, values], axis=1)
-        scores[np.ix_(test, known)] = values
+        scores[np.ix_(test, known)] = fold_scores(machine, values, len(machine.classes_))
     rows = np.unique(np.concatenate([test for _, test in folds]))
-    return OutOfFold(rows, scores[rows])
+    return OutOfFold(rows, with_missing_scores(scores, folds, y, machine.classes_)[rows])
 
 
 def _fit_fold(

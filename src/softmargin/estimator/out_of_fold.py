@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from softmargin.estimator.conventions import ConvergenceWarning
 from softmargin.estimator.one_vs_one import pairs
 from softmargin.fitting.kernel_fit import FitResult
+from softmargin.fitting.linear_problem import COUPLED
 from softmargin.watching import Watch
 
 Array = NDArray[np.float64]
@@ -30,6 +31,8 @@ FOLDS = 5
 EASY = 2
 """Up to this many iterations for each variable, folds are fits of their own."""
 SEED = 0
+MISSING = -1.0
+"""The score of a class that a fold was not trained on."""
 QUIET = {
     "callbacks": None,
     "checkpoint": None,
@@ -57,8 +60,9 @@ def out_of_fold(
     machine: Any, X: Any, y: Any, weight: Array, result: FitResult, began: float
 ) -> OutOfFold | None:
     """Values from the folds of a machine (`machine.cv`) that has just been fitted to X and y: for a
-    classifier, a column for each pair of classes, positive for the first; for a regression, its
-    predictions.  None, with a warning, if the time limit or Ctrl-C ends them early."""
+    classifier, a column for each pair of classes, positive for the first, or for each class that
+    it scores; for a regression, its predictions.  None, with a warning, if the time limit or Ctrl-C
+    ends them early."""
     from softmargin.model_selection.out_of_fold import out_of_fold as held_out
     from softmargin.model_selection.paths import Stopped
 
@@ -76,6 +80,7 @@ def out_of_fold(
     try:
         with watch.interruptible(machine.on_interrupt == "keep"):
             hard = int(result.iterations.sum()) > EASY * int(np.sum(result.problems.sizes))
+            hard = hard and not scores_classes(machine)  # the engine solves pairs of classes
             kept = result.kept() if hard else None
             found = held_out(quiet, X, y, whole, weight, kept, watch, share=hard).values
     except ValueError as error:
@@ -86,6 +91,8 @@ def out_of_fold(
     rows = np.unique(np.concatenate([test for _, test in folds]))
     if classes is None:
         return OutOfFold(rows, found[rows])
+    if scores_classes(machine):
+        return OutOfFold(rows, with_missing_scores(found, folds, y, classes)[rows])
     # With two classes, the engine's value is positive for the second.
     values = -found[:, None] if found.ndim == 1 else found
     return OutOfFold(rows, _with_missing_classes(values, folds, y, classes)[rows])
@@ -158,6 +165,34 @@ def _seed(machine: Any) -> int:
     if state is None or isinstance(state, (int, np.integer)):
         return SEED if state is None else int(state)
     return int(state.randint(np.iinfo(np.int32).max))
+
+
+def scores_classes(machine: Any) -> bool:
+    """Whether a classifier has a score for each class, instead of a value for each pair."""
+    one_by_one = getattr(machine, "multi_class", "ovo") == "ovo"
+    return not one_by_one and len(getattr(machine, "classes_", ())) > 2
+
+
+def fold_scores(machine: Any, values: Array, classes: int) -> Array:
+    """A column for each class of a fold.  A fold may have two of many classes: in a machine of all
+    classes at once, its decision value is then the difference of two scores."""
+    if values.ndim == 2:
+        return values
+    score = 0.5 * values if classes > 2 and machine.multi_class in COUPLED else values
+    return np.stack([-score, score], axis=1)
+
+
+def with_missing_scores(
+    scores: Array, folds: list[Split], y: NDArray[Any], classes: NDArray[Any]
+) -> Array:
+    """A class that a fold was not trained on loses by the margin; a single class wins by it."""
+    scores = scores.copy()
+    for train, test in folds:
+        known = np.isin(classes, y[train])
+        scores[np.ix_(test, np.flatnonzero(~known))] = MISSING
+        if known.sum() == 1:
+            scores[np.ix_(test, np.flatnonzero(known))] = -MISSING
+    return scores
 
 
 def _with_missing_classes(

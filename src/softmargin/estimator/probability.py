@@ -3,8 +3,9 @@
 With ``probability=True`` the class that ``predict`` returns always has the largest probability.
 Two classes: the curve of :mod:`softmargin.calibration.signed_curve`, which is 1/2 at the decision
 value zero.  More classes: the probabilities of the pairs, coupled and made to agree with the
-prediction (:mod:`softmargin.calibration.agreement`).  With "platt" they are LIBSVM's, which
-sometimes contradict the prediction.
+prediction (:mod:`softmargin.calibration.agreement`); or, where each class has a score, a softmax of
+these (:mod:`softmargin.calibration.class_scores`).  With "platt" they are LIBSVM's, which sometimes
+contradict the prediction.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin.calibration.class_scores import fit_scores
 from softmargin.calibration.sigmoid import fit_sigmoid
 from softmargin.calibration.signed_curve import fit_curve
 from softmargin.estimator.conventions import NotFittedError, available_if
 from softmargin.estimator.one_vs_one import pairs
-from softmargin.estimator.out_of_fold import out_of_fold
+from softmargin.estimator.out_of_fold import out_of_fold, scores_classes
 from softmargin.fitting.kernel_fit import FitResult
 from softmargin.problem.convexity import one_blas_thread
 
@@ -77,7 +79,7 @@ class Probability(PredictProba):
 
     def _calibrate(self, X: Any, y: Any, weight: Array, result: FitResult, began: float) -> None:
         """Sets what `predict_proba` needs."""
-        for name in ("_curve", "_agreeing"):
+        for name in ("_curve", "_mixing", "_agreeing"):
             self.__dict__.pop(name, None)
         self.probA_ = self.probB_ = NONE
         if not self.probability:
@@ -88,6 +90,10 @@ class Probability(PredictProba):
             return
         of = np.searchsorted(self.classes_, labels[held_out.rows])
         own, sigmoids = weight[held_out.rows], []
+        if scores_classes(self):
+            with one_blas_thread():
+                self._curve, self._mixing = fit_scores(held_out.values, of, own)
+            return
         for column, (i, j) in enumerate(pairs(classes)):
             taken = np.flatnonzero((of == i) | (of == j))
             values = held_out.values[taken, column]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.estimator.one_vs_one import pairs
+from softmargin.estimator.out_of_fold import fold_scores
 from softmargin.fitting.memory import cache_bytes
 from softmargin.fitting.planning import threads
 from softmargin.fitting.side_by_side import run_all
@@ -38,8 +39,8 @@ EARLY = (StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
 class OutOfFold:
     values: Array
     """One for each example; with more than two classes, one for each example and pair of classes,
-    as ``decision_function_shape="ovo"`` gives them.  NaN where an example was never held out, or a
-    class of the pair was missing from the training part."""
+    as ``decision_function_shape="ovo"`` gives them, or each class, for machines that score these.
+    NaN where an example was never held out, or a class was missing from the training part."""
     fold: NDArray[np.intp]
     """The split that held out each example; -1: none."""
 
@@ -75,8 +76,9 @@ def out_of_fold(
     folds = [data.fold(k, train, test) for k, (train, test) in enumerate(splits)]
     at_once = max(min(threads(machine.n_jobs), len(folds)), 1)
     labels = np.unique(y) if hasattr(machine, "class_weight") else np.empty(0)
+    scored = getattr(machine, "multi_class", "ovo") != "ovo" and len(labels) > 2
     columns = {pair: k for k, pair in enumerate(pairs(len(labels)))}
-    values = np.full((count, max(len(columns), 1)), np.nan)
+    values = np.full((count, len(labels) if scored else max(len(columns), 1)), np.nan)
     found = np.full(count, -1)
     needed = 8 * count**2 * (2 + at_once)
     share = share and not callable(machine.kernel)
@@ -95,6 +97,9 @@ def out_of_fold(
     for fold, own, classes in run_all([lambda f=f: one(f) for f in folds], at_once, abandoned):  # type: ignore[misc]
         found[fold.test] = fold.number
         code = np.searchsorted(labels, classes) if classes is not None else np.arange(2)
+        if scored:
+            values[np.ix_(fold.test, code)] = fold_scores(machine, own, len(labels))
+            continue
         names = [(code[i], code[j]) for i, j in pairs(len(code))] if columns else [(0, 1)]
         for column, name in zip(own.reshape(len(own), -1).T, names, strict=True):
             values[fold.test, columns.get((int(name[0]), int(name[1])), 0)] = column
@@ -146,7 +151,7 @@ def _ordinary(
 ) -> tuple[Array, Any]:
     """By a fit of its own, with its own kernel."""
     own = copy.copy(machine)
-    if hasattr(own, "decision_function_shape"):
+    if getattr(own, "multi_class", "ovo") == "ovo" and hasattr(own, "decision_function_shape"):
         own.set_params(decision_function_shape="ovo", break_ties=False)
     own.set_params(verbose=False, checkpoint=None, callbacks=None, warm_start=False, n_jobs=n_jobs)
     if watch is not None:

@@ -140,11 +140,11 @@ def _shape_problem(record: Record) -> str | None:
 def _probability_problem(record: Record) -> str | None:
     """The probability parameters that a model may have must match the classes."""
     values = record.attributes
-    pairs = values["intercept_"].shape
-    shapes = {
-        **{"probA_": pairs, "probB_": pairs},
-        **{"prob_density_marks_": (MARKS,), "_curve": (2, len(KNOTS))},
-    }
+    scored = record.scores_classes and len(values["classes_"]) > 2
+    pairs = (0,) if scored else values["intercept_"].shape
+    shapes = {"probA_": pairs, "probB_": pairs, "prob_density_marks_": (MARKS,)}
+    if not scored:
+        shapes["_curve"] = (2, len(KNOTS))
     for name, shape in shapes.items():
         array = values.get(name, np.zeros(shape))
         empty = isinstance(array, np.ndarray) and array.shape == (0,)
@@ -164,11 +164,11 @@ def _probability_problem(record: Record) -> str | None:
     two = record.is_classifier and len(values["classes_"]) == 2
     if two and values.get("_agreeing") and "_curve" not in values:
         return "the slopes of the probability curve as _curve"
-    return None
+    return _score_problem(record) if scored else None
 
 
 def _score_problem(record: Record) -> str | None:
-    """The same for a linear machine."""
+    """The same for a machine with a score for each class."""
     values = record.attributes
     if "_curve" not in values:
         return None

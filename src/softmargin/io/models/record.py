@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from softmargin.calibration.linear_classes import linear_probabilities, linear_winners
+from softmargin.calibration.scored_classes import scored_probabilities, scored_winners
 from softmargin.estimator.kernel_expansion import KernelExpansion
 from softmargin.io.data.ranges import Range
 from softmargin.io.streams import available_processors
@@ -92,7 +92,7 @@ class Record:
             return values, values
         if self.is_linear:
             values, classes = self._linear_values(X), self.attributes["classes_"]
-            return classes[linear_winners(values)], values
+            return classes[scored_winners(values)], values
         expansion, X = self._matched(X)
         values = self._kernel_values(expansion, X)
         if self.is_regressor:
@@ -117,7 +117,7 @@ class Record:
             inlier = inlier_probability(values, self.attributes["prob_density_marks_"])
             return predicted, np.stack([inlier, 1 - inlier], axis=1)
         if self.is_linear:
-            probabilities = linear_probabilities(self.decision_values(X), self.attributes)
+            probabilities = scored_probabilities(self.decision_values(X), self.attributes)
         else:
             probabilities = expansion_probabilities(
                 *self._matched(self._scaled(X)),
@@ -131,7 +131,7 @@ class Record:
     def has_probabilities(self) -> bool:
         if self.kind == "OneClassSVM":
             return "prob_density_marks_" in self.attributes
-        if self.is_linear:
+        if self.is_linear or self.scores_classes:
             return "_curve" in self.attributes
         return self.is_classifier and len(self.attributes.get("probA_", ())) > 0
 
