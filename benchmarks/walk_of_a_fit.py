@@ -1,4 +1,4 @@
-"""Which Python modules of softmargin a fit, a prediction and a training on the command line pass.
+"""The Python modules of softmargin that a fit, a prediction and ``softmargin train`` go through.
 
     python benchmarks/walk_of_a_fit.py
 

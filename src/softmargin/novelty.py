@@ -22,7 +22,7 @@ from softmargin.estimator.conventions import (
 )
 from softmargin.estimator.kernel_machine import Array, KernelMachine
 from softmargin.estimator.scaling import warn_unless_scaled
-from softmargin.estimator.validation import sample_weights, unchanged_on_error
+from softmargin.estimator.validation import sample_weights, unchanged_on_error, with_probability
 from softmargin.fitting.kernel_fit import FitResult
 from softmargin.fitting.planning import Plan
 from softmargin.fitting.problems import OneProblem
@@ -30,14 +30,6 @@ from softmargin.problem.formulations import OneClass, on_the_boundary_zero
 from softmargin.problem.kernels import Kernel, take
 from softmargin.watching import Status
 from softmargin.working_sets import WorkingSet
-
-
-def has_marks(machine: Any) -> bool:
-    if not machine.probability:
-        raise AttributeError(
-            "inlier_probability is not available when probability=False. Fit with probability=True."
-        )
-    return True
 
 
 class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
@@ -143,7 +135,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         if self.probability:
             self.prob_density_marks_ = fit_marks(self.decision_function(take(X, ids)))
 
-    @available_if(has_marks)
+    @available_if(with_probability("inlier_probability"))
     def inlier_probability(self, X: Any) -> Array:
         """LIBSVM's probability that a sample is an inlier, in tenths, for ``probability=True``."""
         values = self.decision_function(X)

@@ -13,7 +13,7 @@ from softmargin import LinearSVC, cli, load
 from softmargin.estimator.linear_probability import linear_out_of_fold
 from softmargin.io.file_error import FileError
 from softmargin.io.models.formats import read_any_model
-from tests.estimator.test_probability import data
+from tests.cases.noisy_classes import data
 
 MACHINES = [
     {"multi_class": "ovr"},

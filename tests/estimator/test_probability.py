@@ -2,26 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_classification, make_friedman1
+from sklearn.datasets import make_blobs, make_friedman1
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold
 
 import softmargin
 from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
-
-
-def data(classes, count=300, seed=0):
-    X, y = make_classification(
-        2 * count,
-        6,
-        n_informative=5,
-        n_redundant=0,
-        n_classes=classes,
-        flip_y=0.2,
-        random_state=seed,
-    )
-    return X[:count], y[:count], X[count:], y[count:]
+from tests.cases.noisy_classes import data
 
 
 @pytest.mark.parametrize("break_ties", [False, True])

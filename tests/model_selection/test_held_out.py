@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from softmargin import SVC, SVR, GridSearchCV, LinearSVC, NuSVC, RandomizedSearchCV
 from softmargin.estimator import linear_probability, out_of_fold
-from tests.estimator.test_probability import data
+from tests.cases.noisy_classes import data
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, _core
 from softmargin.problem.formulations import CSupportVectorClassification
 from softmargin.working_sets import Block, SecondOrder
-from tests.solver.test_against_quadprog import ESTIMATORS, minimum, statement
+from tests.oracles.quadprog_optimum import ESTIMATORS, minimum, statement
 
 AGREEMENT = 1e-10
 core = _core.float64

@@ -41,21 +41,9 @@ struct Products {
 struct Differences {
   template <class Real, class Values>
   static Values add(Real a, Values b, Values sum) {
-    return less_half_square(a - b, sum);
+    const Values d = a - b;
+    return multiply_add(-0.5 * d, d, sum);
   }
-
- private:
-  static double less_half_square(double d, double sum) { return multiply_add(-0.5 * d, d, sum); }
-#if defined(__AVX2__) && defined(__FMA__)
-  static Vector<double> less_half_square(Vector<double> d, Vector<double> sum) {
-    return _mm256_fmadd_pd(-0.5 * d, d, sum);
-  }
-#else
-  static Vector<double> less_half_square(Vector<double> d, Vector<double> sum) {
-    sum += (-0.5 * d) * d;
-    return sum;
-  }
-#endif
 };
 
 #if defined(SOFTMARGIN_VECTOR_TYPES)

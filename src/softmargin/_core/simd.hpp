@@ -112,9 +112,16 @@ inline Vector<float> multiply_add(float a, Vector<float> b, Vector<float> c) {
 inline Vector<double> multiply_add(double a, Vector<double> b, Vector<double> c) {
   return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c);
 }
+inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
 #else
 template <class Real>
 Vector<Real> multiply_add(Real a, Vector<Real> b, Vector<Real> c) {
+  c += a * b;
+  return c;
+}
+inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
   c += a * b;
   return c;
 }

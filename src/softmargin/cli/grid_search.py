@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from softmargin.cli.machine_options import add_tolerance
+
 Exponents = tuple[float, float]
 """log2 of C and of gamma."""
 
@@ -53,13 +55,7 @@ def add_grid_arguments(parser: argparse.ArgumentParser) -> None:
             help=f"log2 of the values of {name} (default: {default})",
         )
     add("-v", "--folds", type=int, default=5, help="folds of cross-validation (default: 5)")
-    add(
-        "-e",
-        "--tolerance",
-        type=float,
-        default=1e-3,
-        help="stop when the KKT violation is at most this (default: 0.001)",
-    )
+    add_tolerance(add)
     add("--threads", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
 
 

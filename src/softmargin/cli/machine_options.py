@@ -238,6 +238,16 @@ def _add_problem(add: Callable[..., Any]) -> None:
     )
 
 
+def add_tolerance(add: Callable[..., Any]) -> None:
+    add(
+        "-e",
+        "--tolerance",
+        type=float,
+        default=1e-3,
+        help="stop when the KKT violation is at most this (default: 0.001)",
+    )
+
+
 def _add_solver(add: Callable[..., Any]) -> None:
     add(
         *("-m", "--cache-size"),
@@ -246,19 +256,13 @@ def _add_solver(add: Callable[..., Any]) -> None:
         metavar="MB",
         help="memory for kernel rows (default: up to a quarter of what is free)",
     )
-    add(
-        "-e",
-        "--tolerance",
-        type=float,
-        default=1e-3,
-        help="stop when the KKT violation is at most this (default: 0.001)",
-    )
+    add_tolerance(add)
     add(
         "--gap-tol",
         type=gap_tolerance,
         metavar="G",
         help="the relative duality gap that a fit must also reach; none: only -e counts"
-        " (default: 0.001; of a linear machine, whose -e is of the gap already, none)",
+        " (default: 0.001; none for a linear machine, whose -e already limits the gap)",
     )
     add(
         "--shrinking",

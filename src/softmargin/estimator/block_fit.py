@@ -33,7 +33,7 @@ from softmargin.watching import Watch
 
 
 @dataclass(frozen=True)
-class Block:
+class ExampleBlock:
     """Examples, their targets and their weights, checked."""
 
     X: Any
@@ -64,7 +64,7 @@ class Source(Protocol):
         stop it."""
 
 
-def load(X: Any, y: Any, weight: Any = None) -> Block:
+def load(X: Any, y: Any, weight: Any = None) -> ExampleBlock:
     """A block in the form that the core needs; it may have no rows."""
     if hasattr(X, "to_scipy_sparse"):  # of the package sparse
         X = X.to_scipy_sparse()
@@ -85,10 +85,10 @@ def load(X: Any, y: Any, weight: Any = None) -> Block:
         )
     if not np.isfinite(weight).all():
         raise ValueError("sample_weight has values that are not finite.")
-    return Block(X, y, np.maximum(weight, 0.0))
+    return ExampleBlock(X, y, np.maximum(weight, 0.0))
 
 
-def summarise(block: Block, classes: bool, digest: bool) -> Summary:
+def summarise(block: ExampleBlock, classes: bool, digest: bool) -> Summary:
     labels, weights = np.zeros(0), np.array([block.weight.sum()])
     if classes and len(block.y):
         check_classification_targets(block.y)
@@ -113,7 +113,7 @@ def bare(machine: LinearMachine) -> LinearMachine:
     return copied
 
 
-def state(block: Block, machine: LinearMachine) -> Problem:
+def state(block: ExampleBlock, machine: LinearMachine) -> Problem:
     """The problem of the block's examples, as `machine` states it."""
     return machine._state(block.X, block.y, block.weight)
 

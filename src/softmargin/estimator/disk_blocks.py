@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from softmargin.estimator import block_fit
-from softmargin.estimator.block_fit import Block, Summary
+from softmargin.estimator.block_fit import ExampleBlock, Summary
 from softmargin.estimator.linear_machine import LinearMachine
 from softmargin.fitting.linear_problem import Dual, Problem
 from softmargin.fitting.local_blocks import LocalCrew
@@ -29,7 +29,7 @@ class DiskSource:
         def every(work: Callable[[int, Problem], Any]) -> Iterator[Any]:
             for k, arrays in enumerate(self._read_ahead()):
                 # Checked when the blocks were summarised.
-                yield work(k, block_fit.state(Block(*arrays), machine))
+                yield work(k, block_fit.state(ExampleBlock(*arrays), machine))
 
         return LocalCrew(every, duals, machine._columns)
 

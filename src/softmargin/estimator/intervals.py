@@ -15,17 +15,10 @@ from softmargin.calibration.residuals import (
 )
 from softmargin.estimator.conventions import NotFittedError, available_if
 from softmargin.estimator.out_of_fold import out_of_fold
+from softmargin.estimator.validation import with_probability
 from softmargin.fitting.kernel_fit import FitResult
 
 Array = NDArray[np.float64]
-
-
-def has_intervals(machine: Any) -> bool:
-    if not machine.probability:
-        raise AttributeError(
-            "predict_interval is not available when probability=False. Fit with probability=True."
-        )
-    return True
 
 
 class Intervals:
@@ -55,7 +48,7 @@ class Intervals:
         self._residuals = sorted_residuals(residuals, own)
         self.probA_ = np.array([laplace_scale(residuals, own)])
 
-    @available_if(has_intervals)
+    @available_if(with_probability("predict_interval"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Intervals that contain about this share of the targets, for ``probability=True``.
 

@@ -51,18 +51,18 @@ class Pairs(ExamplesByClass):
         return self.labels[first[number]], self.labels[second[number]]
 
     def state(self, numbers: range) -> Stated:
-        blocks = self._blocks(numbers)
-        places, starts = blocks.places(), np.append(0, np.cumsum(blocks.counts)[1::2])
-        y = np.repeat(np.tile([1.0, -1.0], len(numbers)), blocks.counts)
+        spans = self._spans(numbers)
+        places, starts = spans.places(), np.append(0, np.cumsum(spans.counts)[1::2])
+        y = np.repeat(np.tile([1.0, -1.0], len(numbers)), spans.counts)
         formulation = self.formulation(y, self.price[places], numbers, starts)
         return Stated(self.order[places], formulation, starts)
 
-    def _blocks(self, numbers: range) -> _Blocks:
+    def _spans(self, numbers: range) -> _Spans:
         first, second = (c[numbers.start : numbers.stop] for c in self.classes)
         of_class = np.stack([first, second], axis=1).ravel()
         counts = np.diff(self.class_starts)[of_class]
         rows = np.stack([second - 1, first], axis=1).ravel()
-        return _Blocks(counts, self.class_starts[of_class], rows)
+        return _Spans(counts, self.class_starts[of_class], rows)
 
     def layout(self, coefficients: Iterable[tuple[range, Array]]) -> tuple[Indices, Indices, Array]:
         """The support vectors by class, how many each class has, and ``dual_coef``.  `coefficients`
@@ -74,13 +74,13 @@ class Pairs(ExamplesByClass):
         """``dual_coef`` as if all examples, in `order`, were support vectors."""
         whole = np.zeros((len(self.labels) - 1, len(self.order)))
         for numbers, coef in coefficients:
-            blocks = self._blocks(numbers)
-            whole[np.repeat(blocks.rows, blocks.counts), blocks.places()] = coef
+            spans = self._spans(numbers)
+            whole[np.repeat(spans.rows, spans.counts), spans.places()] = coef
         return whole
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class _Spans:
     """For the two classes of each pair: how many examples they have, where these begin in
     ``Pairs.order``, and the row of ``dual_coef`` for their coefficients."""
 

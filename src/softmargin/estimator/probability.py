@@ -22,19 +22,12 @@ from softmargin.calibration.signed_curve import fit_curve
 from softmargin.estimator.conventions import NotFittedError, available_if
 from softmargin.estimator.one_vs_one import pairs
 from softmargin.estimator.out_of_fold import out_of_fold, scores_classes
+from softmargin.estimator.validation import with_probability
 from softmargin.fitting.kernel_fit import FitResult
 from softmargin.problem.convexity import one_blas_thread
 
 Array = NDArray[np.float64]
 NONE: Array = np.empty(0)
-
-
-def has_probability(machine: Any) -> bool:
-    if not machine.probability:
-        raise AttributeError(
-            "predict_proba is not available when probability=False. Fit with probability=True."
-        )
-    return True
 
 
 class PredictProba:
@@ -48,7 +41,7 @@ class PredictProba:
     def _probabilities(self, X: Any) -> Array:
         """A row of class probabilities for each row of X."""
 
-    @available_if(has_probability)
+    @available_if(with_probability("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes for the samples in X, for ``probability=True``.
 
@@ -60,7 +53,7 @@ class PredictProba:
         """
         return self._probabilities(X)
 
-    @available_if(has_probability)
+    @available_if(with_probability("predict_proba"))
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the probabilities that `predict_proba` returns."""
         return np.log(self._probabilities(X))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any
@@ -145,6 +145,19 @@ def class_weights(
             " every weight must be positive and finite."
         )
     return weights
+
+
+def with_probability(method: str) -> Callable[[Any], bool]:
+    """For scikit-learn's ``available_if``: a machine has the method with ``probability=True``."""
+
+    def check(machine: Any) -> bool:
+        if not machine.probability:
+            raise AttributeError(
+                f"{method} is not available when probability=False. Fit with probability=True."
+            )
+        return True
+
+    return check
 
 
 def check_classes_present(classes: Any, present: Any) -> None:

@@ -95,7 +95,7 @@ def _range(problem: Problem, a: int, b: int) -> Problem:
 
 def make(block: Problem, shrinking: bool, seed: int) -> Any:
     """The core's object for a block, with all variables zero."""
-    return _core.linear.Block(
+    return _core.linear.ExampleBlock(
         block.rows(),
         block.column,
         block.upper,

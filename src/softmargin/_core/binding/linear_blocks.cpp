@@ -74,7 +74,7 @@ class PythonBlock {
 
 void softmargin::bind_linear_blocks(nb::module_ m) {
   using namespace linear;
-  nb::class_<PythonBlock>(m, "Block")
+  nb::class_<PythonBlock>(m, "ExampleBlock")
       .def(
           "__init__",
           [](PythonBlock* self, const RowReader& rows, Column<std::int32_t> labels,
@@ -83,9 +83,9 @@ void softmargin::bind_linear_blocks(nb::module_ m) {
              std::optional<Column<double>> targets, double epsilon) {
             const Given given = Arguments{labels, upper, own_upper, targets}.checked(rows);
             with_machine(machine, epsilon, [&]<class Machine>(Machine made) {
-              new (self) PythonBlock(
-                  rows, classes,
-                  std::make_unique<Block<Machine>>(rows, given, classes, made, shrinking, seed));
+              new (self) PythonBlock(rows, classes,
+                                     std::make_unique<ExampleBlock<Machine>>(
+                                         rows, given, classes, made, shrinking, seed));
             });
           },
           "rows"_a, "labels"_a, "upper"_a, "classes"_a, "machine"_a, "shrinking"_a, "seed"_a,

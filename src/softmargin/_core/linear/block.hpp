@@ -45,10 +45,10 @@ class AnyBlock {
 };
 
 template <class Machine>
-class Block final : public AnyBlock {
+class ExampleBlock final : public AnyBlock {
  public:
-  Block(const RowReader& rows, const Given& given, std::int32_t classes, Machine machine,
-        bool shrinking, std::uint64_t seed)
+  ExampleBlock(const RowReader& rows, const Given& given, std::int32_t classes, Machine machine,
+               bool shrinking, std::uint64_t seed)
       : descent_(rows, given, classes, machine, shrinking, seed) {}
 
   BlockStep step(const double* W, double factor) override {
