@@ -190,9 +190,9 @@ def test_ctrl_c_cancels(client, endless, keep):
             half.set()
 
     def interrupt():
-        half.wait(60)
-        time.sleep(0.5)
-        os.kill(os.getpid(), signal.SIGINT)
+        if half.wait(60):
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGINT)
 
     search._observe = observe
     timer = threading.Thread(target=interrupt)

@@ -79,9 +79,10 @@ class Cluster:
                 " Connect to a cluster and fit again; with a checkpoint, the fit resumes."
             ) from error
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+    def submit(self, function: Callable[..., Any], *arguments: Any, priority: int = 0) -> Future:
+        options = {"key": self._key(function), "pure": False, "priority": priority}
         with self._connected():
-            future = self.client.submit(function, *arguments, key=self._key(function), pure=False)
+            future = self.client.submit(function, *arguments, **options)
         self._live.add(future)
         return future
 

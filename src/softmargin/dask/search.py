@@ -96,8 +96,12 @@ class SearchTasks:
         stopped: Callable[[], bool],
         waiting: Callable[[], None],
     ) -> Iterator[Any]:
+        config = sklearn.get_config()
+
         def submit(group: list[int]) -> Future:
-            return self.cluster.submit(function, self._data(sharing), group, sklearn.get_config())
+            given = self._data(sharing), group, config
+            # In the order of the table: if time runs out, the first candidates are complete.
+            return self.cluster.submit(function, *given, priority=-min(group))
 
         def look() -> bool:
             waiting()
