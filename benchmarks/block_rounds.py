@@ -1,6 +1,6 @@
 """How many passes do blocks of examples take, and how much CPU time?
 
-    python benchmarks/block_rounds.py [--data digits clinc150 a9a ...] [--blocks 1 4 16] [--tol 1e-3]
+    python benchmarks/block_rounds.py [--data digits a9a ...] [--blocks 1 4 16] [--tol 1e-3]
 
 Weston-Watkins, C = 1, blocks in turn on one thread: the same rounds, to the bit, as on a cluster.
 1 block is the ordinary descent.  Prints a table in Markdown.  Data other than digits are read from
