@@ -1,6 +1,6 @@
 """How many passes do blocks of examples take, and how much CPU time?
 
-    python benchmarks/block_rounds.py [--data digits clinc150 ...] [--blocks 1 2 4 16] [--tol 1e-3]
+    python benchmarks/block_rounds.py [--data digits a9a ...] [--blocks 1 4 16] [--tol 1e-3]
 
 Weston-Watkins, C = 1, blocks in turn on one thread: the same rounds, to the bit, as on a cluster.
 1 block is the ordinary descent.  Prints a table in Markdown.  Data other than digits are read from
@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
+from data import load_sparse
 from sklearn.datasets import load_digits
 from walrus import data
 
@@ -23,6 +24,8 @@ def load(name):
     if name == "digits":
         X, y = load_digits(return_X_y=True)
         return X / 16, y
+    if not hasattr(data, name):  # two classes
+        return load_sparse(name)
     found = getattr(data, name)()
     X = found.X.tocsr() if sp.issparse(found.X) else np.ascontiguousarray(found.X)
     return X.astype(np.float64), found.y

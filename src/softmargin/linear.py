@@ -36,7 +36,7 @@ from softmargin.estimator.validation import (
     unchanged_on_error,
 )
 from softmargin.fitting.linear_problem import COUPLED, SEPARATE, Problem
-from softmargin.io.data.block_folder import BlockFolder
+from softmargin.io.data.block_folder import Blocks
 from softmargin.watching import Status
 
 
@@ -231,8 +231,9 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The examples.  float32 and float64, CSR or dense with contiguous rows, are used without
-            conversion.  Or a :class:`softmargin.io.BlockFolder`, which is read block by block; then
-            y and the weights are in it, and are not given here.
+            conversion.  Or a :class:`softmargin.io.BlockFolder` or
+            :class:`softmargin.io.ParquetBlocks`, which are read block by block; then y and the
+            weights are in it, and are not given here.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -244,7 +245,7 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
         """
         with unchanged_on_error(self) as began:
             self._check_combination()
-            if isinstance(X, BlockFolder):
+            if isinstance(X, Blocks):
                 self._train_from_disk(X, y, sample_weight, began)
             else:
                 problem, codes = self._problem(X, y, sample_weight)
@@ -441,7 +442,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The examples.  float32 and float64, CSR or dense with contiguous rows, are used without
-            conversion.  Or a :class:`softmargin.io.BlockFolder`, as for :class:`LinearSVC`.
+            conversion.  Or blocks on disk, as for :class:`LinearSVC`.
         y : array-like of shape (n_samples,)
             Target values.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -457,7 +458,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
                     "Unsupported set of arguments: loss='epsilon_insensitive', dual=False; this"
                     " loss is minimised in the dual problem: use dual='auto'."
                 )
-            if isinstance(X, BlockFolder):
+            if isinstance(X, Blocks):
                 self._train_from_disk(X, y, sample_weight, began)
             else:
                 problem = self._problem(X, y, sample_weight)

@@ -1,12 +1,13 @@
-"""Workers that are killed while a linear machine is fitted on a cluster of processes."""
+"""Workers that are killed during a fit or a search on a cluster of processes."""
 
 import os
 import signal
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
-from softmargin import LinearSVC
+from softmargin import SVC, GridSearchCV, LinearSVC
 from tests.cases.linear import iris
 
 da = pytest.importorskip("dask.array")
@@ -52,3 +53,28 @@ def test_killed_workers_cost_time_and_nothing_else(client):
     assert machine.solution_.dual_objective <= best.primal_objective * (1 + 1e-9)
     margins = machine.to_local().decision_function(X)
     assert np.isfinite(margins).all()
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["one of two", "both, with all copies of the data"])
+def test_killed_workers_do_not_change_the_table_of_a_search(client, count):
+    X, y = make_classification(600, 8, n_informative=6, n_classes=3, flip_y=0.1, random_state=0)
+    grid = {"C": np.logspace(-1, 3, 5), "gamma": np.logspace(-2, 1, 12)}
+    local = GridSearchCV(SVC(), grid, refit=False).fit(X, y).cv_results_
+    search = GridSearchCV(SVC(), grid, refit=False, client=client, time_limit=400, wait_limit=200)
+    workers, after = list(client.run(os.getpid).values()), []
+
+    def kill(state, fit, result):
+        if fit is not None:
+            after.append(fit)
+        if len(after) == 1 and fit is not None:
+            for worker in workers[:count]:
+                os.kill(worker, signal.SIGKILL)
+
+    search._observe = kill
+    search.fit(X, y)
+    assert search.stop_reason_ is None
+    assert len(after) == 300
+    assert not set(client.run(os.getpid).values()) & set(workers[:count])
+    for k in range(5):
+        name = f"split{k}_test_score"
+        np.testing.assert_array_equal(search.cv_results_[name], local[name])

@@ -1,6 +1,5 @@
 """Fits to a folder of blocks: the same optimum as in memory, with few blocks in memory at once."""
 
-import json
 import subprocess
 import sys
 from itertools import pairwise
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 from softmargin import LinearSVC, LinearSVR
 from softmargin.checkpoint import Checkpoint
 from softmargin.fitting import blocks
-from softmargin.io import BlockFolder
+from softmargin.io import BlockFolder, FileError, ParquetBlocks
 from tests.cases.linear import iris
 
 OPTIONS = {"tol": 1e-3, "C": 0.1, "random_state": 0}
@@ -76,7 +75,7 @@ def test_a_fit_from_disk_resumes_from_its_checkpoint(tmp_path):
 def test_errors(tmp_path):
     X, y = iris()
     folder = folder_of(tmp_path / "rows", X, y, 2)
-    with pytest.raises(ValueError, match="has y and the weights"):
+    with pytest.raises(ValueError, match="have y and the weights"):
         LinearSVC().fit(folder, y)
     for options in ({"penalty": "l1"}, {"n_blocks": 2}, {"warm_start": True}, {"dual": False}):
         with pytest.raises(ValueError, match=f"{next(iter(options))}=.*needs the data in memory"):
@@ -87,10 +86,13 @@ def test_errors(tmp_path):
         BlockFolder(tmp_path)
     with pytest.raises(ValueError, match="no blocks"):
         BlockFolder.write(tmp_path / "none", [])
-    different = BlockFolder.write(tmp_path / "different", [(X, y), (X[:, :2], y)])
     with pytest.raises(ValueError, match=r"different numbers of features: \[2, 4\]"):
-        LinearSVC().fit(different)
-    (tmp_path / "rows" / "blocks.json").write_text(json.dumps({"version": 9, "blocks": 1}))
+        BlockFolder.write(tmp_path / "different", [(X, y), (X[:, :2], y)])
+    with pytest.raises(ValueError, match="no complete folder"):
+        BlockFolder(tmp_path / "different")
+    (tmp_path / "rows" / "blocks.json").write_text(
+        (tmp_path / "rows" / "blocks.json").read_text().replace('"version": 1', '"version": 9')
+    )
     with pytest.raises(ValueError, match="version 9"):
         BlockFolder(tmp_path / "rows")
 
@@ -134,3 +136,72 @@ def test_memory_is_that_of_few_blocks(tmp_path):
     command = [sys.executable, "-c", MEMORY, str(tmp_path / "rows")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert float(ran.stdout) < 40
+
+
+MAPPED = """
+import sys
+import numpy as np, scipy.sparse as sp
+from softmargin import LinearSVC
+
+folder, layout = sys.argv[1:]
+rows, features, pieces = 10_000, 100, 16
+X = np.lib.format.open_memmap(folder + "/X.npy", "w+", np.float64, (pieces * rows, features))
+y = np.empty(len(X))
+rng = np.random.default_rng(0)
+for k in range(pieces):
+    own = slice(k * rows, (k + 1) * rows)
+    X[own] = rng.normal(size=(rows, features))
+    y[own] = X[own, 0] + rng.normal(size=rows) > 0
+X.flush()
+X = np.load(folder + "/X.npy", mmap_mode="r")
+if layout == "sparse":
+    starts = np.arange(len(X) + 1, dtype=np.int32) * features
+    indices = np.tile(np.arange(features, dtype=np.int32), len(X))
+    np.save(folder + "/indices.npy", indices)
+    indices = np.load(folder + "/indices.npy", mmap_mode="r")
+    X = sp.csr_matrix((X.reshape(-1), indices, starts), shape=X.shape, copy=False)
+
+def private():
+    # Not the pages of mapped files.
+    line = next(line for line in open("/proc/self/status") if line.startswith("RssAnon"))
+    return int(line.split()[1]) / 1000
+
+before, most = private(), [0.0]
+watch = lambda status: most.append(private() - before) and None
+machine = LinearSVC(C=1e-5, tol=0.1, n_blocks=16, random_state=0, callbacks=[watch]).fit(X, y)
+assert machine.solution_.converged
+print(max(most))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.thread_unsafe(reason="a process of its own, which takes long")
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_mapped_arrays_are_not_copied(tmp_path, layout):
+    """128 MB, and as much again for sparse indices."""
+    command = [sys.executable, "-c", MAPPED, str(tmp_path), layout]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert float(ran.stdout) < 40
+
+
+def test_row_groups_of_a_parquet_file(tmp_path):
+    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    X, y = iris()
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    weight = 1.0 + np.arange(len(y)) % 2
+    path = tmp_path / "rows.parquet"
+    columns = {name: X[:, k] for k, name in enumerate("abcd")}
+    table = pyarrow.table({**columns, "species": names, "w": weight})
+    parquet.write_table(table, path, row_group_size=50)
+    blocks = ParquetBlocks(path, target="species", weight="w")
+    assert len(blocks) == 3
+    found = LinearSVC(**OPTIONS).fit(blocks)
+    local = LinearSVC(n_blocks=3, **OPTIONS).fit(X, names, weight)
+    np.testing.assert_array_equal(found.coef_, local.coef_)
+    assert found.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(FileError, match="no_such"):
+        ParquetBlocks(path, target="no_such")
+    (tmp_path / "broken.parquet").write_bytes(b"not Parquet")
+    with pytest.raises(FileError, match="valid Parquet"):
+        ParquetBlocks(tmp_path / "broken.parquet")

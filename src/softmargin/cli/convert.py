@@ -4,9 +4,13 @@ Models: .softmargin is softmargin's own format, anything else LIBSVM's text, or 
 linear machine. Data: .csv, .npz and .parquet, anything else LIBSVM's text; a compressed file has a
 second suffix, as in data.csv.gz.
 
+--to blocks writes data to a folder of blocks, which linear machines train on and predict without
+having all of it in memory.
+
 examples:
   softmargin convert heart_scale.model heart_scale.softmargin
   softmargin convert train.csv train.svm.gz
+  softmargin convert --to blocks --float32 large.svm.gz large.blocks
 """
 
 from __future__ import annotations
@@ -36,6 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=MODEL_FORMATS,
         help="format of a model, whatever its name",
     )
+    add("--to", choices=("blocks",), help="write data to a folder of blocks (output)")
+    add(
+        "--block-size",
+        type=float,
+        metavar="MB",
+        help="of a block in memory; training has two of them there (default: 100)",
+    )
+    add("--float32", action="store_true", help="of blocks: values of half the size")
     add("--zero-based", action="store_true", help="indices of LIBSVM text count from 0")
     add_json_argument(parser)
     add_data_arguments(parser)
@@ -43,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     refuse_to_overwrite([args.input], [args.output])
-    what = _convert_model(args) if _is_model(args.input) else _convert_data(args)
+    what = _converted(args)
     if args.json:
         # Standard output must hold nothing but the converted file.
         out = sys.stderr if args.output == "-" else sys.stdout
@@ -51,6 +63,42 @@ def run(args: argparse.Namespace) -> int:
     elif args.output != "-":
         say(f"{args.output}: " + ", ".join(f"{k} {v}" for k, v in what.items()), hanging=2)
     return 0
+
+
+def _converted(args: argparse.Namespace) -> dict[str, object]:
+    if _is_model(args.input):
+        if args.to:
+            raise ValueError(f"--to blocks is for data; {args.input} is a model.")
+        return _convert_model(args)
+    if args.to:
+        return _convert_to_blocks(args)
+    for option, given in {"--block-size": args.block_size, "--float32": args.float32}.items():
+        if given:
+            raise ValueError(f"{option} is for --to blocks.")
+    return _convert_data(args)
+
+
+def _convert_to_blocks(args: argparse.Namespace) -> dict[str, object]:
+    from softmargin.cli.data_options import opened
+    from softmargin.io.data.to_blocks import BLOCK_SIZE, convert_to_blocks
+
+    if args.format:
+        raise ValueError(f"--format is for models; {args.input} is data.")
+    if args.block_size is not None and not args.block_size > 0:
+        raise ValueError(f"--block-size {args.block_size:g} must be positive.")
+    path, kind = opened(args.input)
+    folder = convert_to_blocks(
+        path,
+        args.output,
+        size=BLOCK_SIZE if args.block_size is None else int(max(args.block_size * 1e6, 1)),
+        dtype="float32" if args.float32 else "float64",
+        target=args.target,
+        ignore=args.ignore,
+        zero_based=args.zero_based,
+        kind=kind,
+        told=note,
+    )
+    return {"blocks": len(folder), "rows": folder.shape[0], "features": folder.shape[1]}
 
 
 def _is_model(path: str) -> bool:

@@ -57,6 +57,25 @@ def read(args: argparse.Namespace, path: Any, **options: Any) -> Data:
     return data
 
 
+def is_blocks(path: Any) -> bool:
+    """Whether it is a folder; a folder with anything but blocks is refused by its reader."""
+    return isinstance(path, str) and os.path.isdir(path)
+
+
+def blocks_of(args: argparse.Namespace) -> Data:
+    """The blocks of a folder, with the targets of all."""
+    from softmargin.io.data.block_folder import BlockFolder
+    from softmargin.io.data.formats import Data
+
+    if args.target is not None or args.ignore:
+        raise ValueError(
+            f"--target and --ignore choose columns of a table; {args.data} has blocks already."
+        )
+    folder = BlockFolder(args.data)
+    names = folder.feature_names
+    return Data(folder, folder.targets(), names, target_name=folder.target_name)
+
+
 def opened(path: Any) -> tuple[Any, str | None]:
     """A file to read, and the suffix of its format.  Standard input, which has no name, is a table
     if its first line has commas and no colon, else LIBSVM text."""

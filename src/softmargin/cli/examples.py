@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from softmargin.cli.machine_options import LINEAR_REGRESSIONS, linear_name
 from softmargin.cli.terminal import label_text
+from softmargin.io.data.formats import as_labels
 
 if TYPE_CHECKING:
     from softmargin.io.data.formats import Data
@@ -25,6 +26,11 @@ class Examples:
     y: Any
     serials: Any = None
     """With a precomputed kernel: the column of the kernel matrix that belongs to each row."""
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        """What fit takes; blocks on disk have their own targets."""
+        return (self.X, self.y) if hasattr(self.X, "dtype") else (self.X,)
 
     def with_serials(self, record: Record) -> Record:
         """The record of a machine trained on these examples, with serial numbers (counted from 0)
@@ -141,10 +147,3 @@ def kernel_matrix(X: Any, path: str) -> tuple[Any, Any]:
     if X.shape[0] * X.shape[1] > 4 * X.nnz + 2**16:
         raise ValueError(f"{path}: most kernel values are missing; each row needs all of them.")
     return X[:, 1:].toarray(), first.astype(np.int32) - 1
-
-
-def as_labels(y: Any) -> Any:
-    """The labels as integers if all of them are whole numbers."""
-    if y.dtype.kind == "f" and (y == np.floor(y)).all() and np.abs(y).max(initial=0) < 2**53:
-        return y.astype(np.int64)
-    return y

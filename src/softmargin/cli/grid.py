@@ -72,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from softmargin.cli.examples import Examples, as_labels, ask_whether_classes
+    from softmargin.cli.examples import Examples, ask_whether_classes
+    from softmargin.io.data.formats import as_labels
 
     regression = FORMULATIONS[args.formulation]
     if args.resume and not args.out:

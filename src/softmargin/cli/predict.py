@@ -26,6 +26,8 @@ from softmargin.cli.data_options import (
     add_data_arguments,
     add_json_argument,
     as_json,
+    blocks_of,
+    is_blocks,
     read,
     refuse_to_overwrite,
 )
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", help=f"what to predict: {DATA_FORMATS}")
+    add("data", help=f"what to predict: {DATA_FORMATS}; or a folder of blocks")
     add("model", help="a model of softmargin train, svm-train or LIBLINEAR's train")
     add("output", nargs="?", help="where to write the predictions (default: standard output)")
     add(
@@ -63,22 +65,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     refuse_to_overwrite([args.data, args.model], [args.output])
     record = _model(args)
-    data = read_for(args, record, args.data)
-    points = _points(args, record, data.X)
-    if not args.quiet:
-        _doubts(args, record, data)
-    if args.probability == "1":
-        predicted, columns, labels = _probabilities(args, record, points)
+    if is_blocks(args.data):
+        y, predicted, columns, labels = _predict_blocks(args, record)
     else:
-        predicted, columns = record.predict(points)
-        columns, labels = (columns if args.decision_values else None), None
-    result = _score(record, data.y, predicted)
+        data = read_for(args, record, args.data)
+        points = _points(args, record, data.X)
+        if not args.quiet:
+            _doubts(args, record, data)
+        y, (predicted, columns, labels) = data.y, _predictions(args, record, points)
+    result = _score(record, y, predicted)
     if args.output is not None:
         _write(args.output, predicted, columns, labels)
     elif not args.json:
         _write("-", predicted, columns, labels)
     _report(args, result, predicted, columns, labels)
     return 0
+
+
+def _predictions(args: argparse.Namespace, record: Any, points: Any) -> tuple[Any, Any, Any]:
+    """Predictions, what is written behind them, and the labels of these columns."""
+    if args.probability == "1":
+        return _probabilities(args, record, points)
+    predicted, columns = record.predict(points)
+    return predicted, (columns if args.decision_values else None), None
+
+
+def _predict_blocks(args: argparse.Namespace, record: Any) -> tuple[Any, Any, Any, Any]:
+    """The targets of all blocks of a folder, and their predictions, one block at a time."""
+    import numpy as np
+
+    data = blocks_of(args)
+    if record.precomputed:
+        raise ValueError(
+            f"{args.model} needs kernel values, and {args.data} is a folder of blocks."
+        )
+    names = list(record.feature_names or ())
+    if names and data.feature_names and names != list(data.feature_names):
+        raise ValueError(
+            f"{args.data} has other columns than {args.model} was trained on, or in another order."
+            " Convert the table again with the same columns."
+        )
+    if not args.quiet and data.y.dtype.kind in "fiubU" and not record.is_regressor:
+        _doubt_labels(args, record, data.y)
+    found = []
+    for k in range(len(data.X)):
+        X = data.X.read(k)[0]
+        if X.shape[0]:
+            found.append(_predictions(args, record, _points(args, record, X)))
+    predicted, columns, (labels, *_) = zip(*found, strict=True)
+    together = None if columns[0] is None else np.concatenate(columns)
+    return data.y, np.concatenate(predicted), together, labels
 
 
 def read_for(args: argparse.Namespace, record: Any, path: str) -> Data:

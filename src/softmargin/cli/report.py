@@ -53,8 +53,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace, record: Any) -> tuple[Any, Any]:
-    from softmargin.cli.examples import as_labels, kernel_matrix
+    from softmargin.cli.examples import kernel_matrix
     from softmargin.cli.predict import read_for
+    from softmargin.io.data.formats import as_labels
 
     data = read_for(args, record, args.data)
     width = record.attributes["n_features_in_"]

@@ -14,6 +14,7 @@ examples:
   softmargin train -s epsilon-svr -t linear --target price houses.csv
   softmargin train --linear weston-watkins news.svm.gz news.model
   softmargin train --time-limit 60 --save-on-interrupt large.svm.gz
+  softmargin train --linear one-vs-rest large.blocks  # a folder of convert --to blocks
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from softmargin.cli.data_options import (
     add_data_arguments,
     add_json_argument,
     as_json,
+    blocks_of,
+    is_blocks,
     read,
     refuse_to_overwrite,
 )
@@ -43,7 +46,7 @@ __all__ = ["add_arguments", "respell", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", help=f"the training data: {DATA_FORMATS}")
+    add("data", help=f"the training data: {DATA_FORMATS}; with --linear also a folder of blocks")
     add(
         "model",
         nargs="?",
@@ -90,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.model:
         refuse_to_overwrite([args.data], [args.model])
         check_target(args.model)
-    data = read(args, args.data, zero_based=args.kernel == "precomputed")
+    data = _read(args)
     examples = training_examples(args, data)
     machine = make_machine(args, examples.y)
     if args.cross_validate is not None:
@@ -110,9 +113,22 @@ def run(args: argparse.Namespace) -> int:
     record.attributes |= names
     write_any_model(model, record, format)
     _report(args, record, model)
-    if not args.quiet and args.kernel != "precomputed":
+    if not args.quiet and args.kernel != "precomputed" and not is_blocks(args.data):
         _hints(data, model, format)
     return INTERRUPTED if _interrupted(record.attributes["solution_"]) else OK
+
+
+def _read(args: argparse.Namespace) -> Any:
+    """The data of a file, or the blocks of a folder with the targets of all."""
+    if not is_blocks(args.data):
+        return read(args, args.data, zero_based=args.kernel == "precomputed")
+    if not args.linear or args.cross_validate is not None:
+        what = "-v" if args.linear else "A machine with a kernel"
+        raise ValueError(
+            f"{what} needs the data in memory, and {args.data} is a folder of blocks. Use --linear,"
+            " without -v."
+        )
+    return blocks_of(args)
 
 
 def default_model_name(data: str, format: str) -> str:
@@ -181,7 +197,7 @@ def _fit(args: argparse.Namespace, machine: Any, examples: Any, progress: Progre
     machine.set_params(time_limit=args.time_limit, on_interrupt="keep" if keep else "raise")
     machine.set_params(callbacks=[show])
     try:
-        machine.fit(examples.X, examples.y)
+        machine.fit(*examples.given)
     except KeyboardInterrupt:
         hint = "" if keep else " (--save-on-interrupt writes the one so far)"
         raise KeyboardInterrupt(f"no model is written{hint}") from None

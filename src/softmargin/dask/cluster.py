@@ -11,7 +11,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import distributed
@@ -79,9 +79,10 @@ class Cluster:
                 " Connect to a cluster and fit again; with a checkpoint, the fit resumes."
             ) from error
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+    def submit(self, function: Callable[..., Any], *arguments: Any, priority: int = 0) -> Future:
+        options = {"key": self._key(function), "pure": False, "priority": priority}
         with self._connected():
-            future = self.client.submit(function, *arguments, key=self._key(function), pure=False)
+            future = self.client.submit(function, *arguments, **options)
         self._live.add(future)
         return future
 
@@ -96,15 +97,24 @@ class Cluster:
         self._tasks += 1
         return f"softmargin_{function.__name__}-{self.name}-{self._tasks}"
 
-    def send(self, values: Sequence[Any], size: int) -> list[Future]:
-        """Sends values of this many bytes, each to some worker; if that worker is lost, so are
-        they."""
+    def workers(self) -> list[dict[str, Any]]:
+        """What the scheduler says about each worker; waits for the first one."""
+        with self._connected():
+            try:
+                self.client.wait_for_workers(1, timeout=self.patience)
+            except (TimeoutError, distributed.TimeoutError) as error:
+                raise self._error("for a worker") from error
+            return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+
+    def send(self, values: Sequence[Any], size: int, everywhere: bool = False) -> list[Future]:
+        """Sends values of this many bytes, each to some worker, or to all; a value is lost with its
+        last worker."""
         end = time.monotonic() + self.patience
         while True:
             try:
                 with self._connected():
                     futures: list[Future] = self.client.scatter(
-                        list(values), hash=False, timeout=self.patience
+                        list(values), hash=False, timeout=self.patience, broadcast=everywhere
                     )
                 break
             except (*LOST, OSError, TimeoutError, distributed.TimeoutError) as error:
@@ -141,6 +151,20 @@ class Cluster:
                 finished, since = states.count("finished"), time.monotonic()
             elif time.monotonic() - since > self.patience:
                 raise self._error(f"for {what}: {finished} of {len(awaited)} tasks have ended")
+
+    def ended(self, futures: Sequence[Future], what: str) -> list[Future]:
+        """Those that have ended, failed or been lost; waits for the first one."""
+        since = time.monotonic()
+        with self._connected():
+            while True:
+                if self._stopped():
+                    raise Stopped
+                if found := [future for future in futures if future.status != "pending"]:
+                    return found
+                if time.monotonic() - since > self.patience:
+                    raise self._error(f"for {what}: none of {len(futures)} tasks has ended")
+                with suppress(CancelledError, TimeoutError, distributed.TimeoutError):
+                    distributed.wait(futures, timeout=POLL, return_when="FIRST_COMPLETED")
 
     def result(self, future: Future, what: str) -> Any:
         return self.results([future], what)[0]

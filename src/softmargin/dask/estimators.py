@@ -10,7 +10,7 @@ from typing import Any
 import dask
 import numpy as np
 from distributed import Client
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.checkpoint import Checkpoint
@@ -18,6 +18,7 @@ from softmargin.dask.cluster import Cluster, find_client
 from softmargin.dask.collections import chunks_of, cut, is_frame, lazily
 from softmargin.dask.crew import DaskSource
 from softmargin.estimator import block_fit
+from softmargin.estimator.keeps_client import KeepsClient
 from softmargin.estimator.linear_machine import LinearMachine
 from softmargin.estimator.validation import unchanged_on_error
 from softmargin.linear import LinearSVC, LinearSVR
@@ -27,7 +28,7 @@ ON_CLUSTER = ("client", "wait_limit")
 """Parameters that the machines without Dask do not have."""
 
 
-class _DaskMachine(BaseEstimator):  # type: ignore[misc]
+class _DaskMachine(KeepsClient, BaseEstimator):  # type: ignore[misc]
     """What both share.  The fitted machine is an ordinary one, `_local`."""
 
     _kind: type[LinearMachine]
@@ -117,15 +118,6 @@ class _DaskMachine(BaseEstimator):  # type: ignore[misc]
     @property
     def _prediction_dtype(self) -> Any:
         raise NotImplementedError
-
-    def __sklearn_clone__(self) -> Any:
-        """Copies share the client."""
-        given = self.get_params(deep=False)
-        copies = {k: v if k == "client" else clone(v, safe=False) for k, v in given.items()}
-        return type(self)(**copies)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "client": None}
 
 
 class DaskLinearSVC(ClassifierMixin, _DaskMachine):  # type: ignore[misc]

@@ -11,13 +11,13 @@ from softmargin.estimator.block_fit import ExampleBlock, Summary
 from softmargin.estimator.linear_machine import LinearMachine
 from softmargin.fitting.linear_problem import Dual, Problem
 from softmargin.fitting.local_blocks import LocalCrew
-from softmargin.io.data.block_folder import BlockFolder
+from softmargin.io.data.block_folder import Blocks
 from softmargin.watching import Watch
 
 
 class DiskSource:
-    def __init__(self, folder: BlockFolder) -> None:
-        self.folder = folder
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks = blocks
 
     def summaries(self, classes: bool, digest: bool) -> list[Summary]:
         return [
@@ -36,10 +36,10 @@ class DiskSource:
     def _read_ahead(self) -> Iterator[tuple[Any, Any, Any]]:
         """X, y and weights of each block; the next one is read while one is in use."""
         with ThreadPoolExecutor(1) as reader:
-            coming = reader.submit(self.folder.read, 0)
-            for k in range(len(self.folder)):
+            coming = reader.submit(self.blocks.read, 0)
+            for k in range(len(self.blocks)):
                 arrays = coming.result()
-                if k + 1 < len(self.folder):
-                    coming = reader.submit(self.folder.read, k + 1)
+                if k + 1 < len(self.blocks):
+                    coming = reader.submit(self.blocks.read, k + 1)
                 yield arrays
                 del arrays

@@ -29,7 +29,7 @@ from softmargin.fitting.planning import threads
 from softmargin.fitting.slices import NO_LIMIT, Point
 from softmargin.fitting.sparse_weights import SparseWeights, by_column
 from softmargin.fitting.warm_start import KeptBlocks
-from softmargin.io.data.block_folder import BlockFolder
+from softmargin.io.data.block_folder import Blocks
 from softmargin.io.models.save_and_load import Saving
 from softmargin.watching import RELATIVE_GAP, Watch
 
@@ -131,15 +131,13 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
             if keep_start or self._start_is_wanted:
                 self._keep_start(result.dual, problem, classes, codes)
 
-    def _train_from_disk(
-        self, folder: BlockFolder, y: Any, sample_weight: Any, began: float
-    ) -> None:
-        """Fits to the blocks of a folder, one after another."""
+    def _train_from_disk(self, blocks: Blocks, y: Any, sample_weight: Any, began: float) -> None:
+        """Fits to blocks on disk, one after another."""
         from softmargin.estimator import block_fit
         from softmargin.estimator.disk_blocks import DiskSource
 
         if y is not None or sample_weight is not None:
-            raise ValueError("The folder of blocks has y and the weights: give neither to fit.")
+            raise ValueError("The blocks have y and the weights: give neither to fit.")
         supported = {
             "penalty": getattr(self, "penalty", "l2") == "l2",
             "dual": self.dual is not False,
@@ -154,11 +152,14 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
             if not fits:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} needs the data in memory. Leave it at its"
-                    " default to fit to a folder of blocks."
+                    " default to fit to blocks on disk."
                 )
         for name in ("_kept", "_kept_classes", "_curve", "_mixing", "feature_names_in_"):
             self.__dict__.pop(name, None)  # of an earlier fit
-        block_fit.fit(self, DiskSource(folder), began)
+        block_fit.fit(self, DiskSource(blocks), began)
+        names = getattr(blocks, "feature_names", ())
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _check_free_intercept(self, problem: Problem) -> None:
         features, reason = problem.X.shape[1], None

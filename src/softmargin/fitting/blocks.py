@@ -77,10 +77,11 @@ def cut(problem: Problem, count: int) -> list[Problem]:
 def _range(problem: Problem, a: int, b: int) -> Problem:
     X = problem.X
     if sp.issparse(X):
-        first, last = X.indptr[a], X.indptr[b]
-        starts = X.indptr[a : b + 1] - first
-        arrays = (X.data[first:last], X.indices[first:last], starts)
-        X = sp.csr_matrix(arrays, shape=(b - a, X.shape[1]), copy=False)
+        whole, first, last = X, X.indptr[a], X.indptr[b]
+        # Given to the constructor, small parts of large arrays would be copied.
+        X = sp.csr_matrix((b - a, whole.shape[1]), dtype=whole.dtype)
+        X.data, X.indices = whole.data[first:last], whole.indices[first:last]
+        X.indptr = whole.indptr[a : b + 1] - first
     else:
         X = X[a:b]
     return replace(

@@ -35,7 +35,7 @@ class Accuracies:
         begin, told = time.perf_counter(), answer.predictions
         if told is None or told.winners is None or told.classes is None:
             return None
-        count = len(answer.fold.test)
+        count = answer.tested
         right = told.classes[told.winners] == self.labels[told.rows]
         result: Result = {"fit_error": None, "test_scores": float(right[:count].mean())}
         result["score_time"] = time.perf_counter() - begin

@@ -38,9 +38,10 @@ class Answer:
     """What the engine says about a cell; no predictions if it has to be fitted the ordinary way."""
 
     cell: Cell
-    fold: Fold
     predictions: Predictions | None = None
     seconds: float = 0.0
+    tested: int = 0
+    """How many rows were held out: the first ones of the predictions."""
 
 
 @dataclass
@@ -67,13 +68,13 @@ class Task:
             raise
         except Exception:
             # Whatever is wrong, scikit-learn's own way will say it in the estimator's words.
-            return [Answer(cell, self.fold) for cell in self.cells]
+            return [Answer(cell) for cell in self.cells]
         finally:
             self.done = 1.0
             self.kernels.release(self.kernel, "float64")
         elsewhere = time.perf_counter() - begin - sum(solved.seconds for _, solved, _ in answers)
         return [
-            Answer(cell, self.fold, one, solved.seconds + elsewhere / len(answers))
+            Answer(cell, one, solved.seconds + elsewhere / len(answers), len(self.fold.test))
             for (cell, solved, _), one in zip(answers, told, strict=True)
         ]
 

@@ -15,7 +15,7 @@ from softmargin.model_selection.keeping import ResultRecorder, recorder
 from softmargin.model_selection.progress import Show, State, live
 from softmargin.model_selection.pruning import rounds
 from softmargin.model_selection.sharing import Sharing, last_step
-from softmargin.model_selection.sklearn_seam import Fit, Result, scored
+from softmargin.model_selection.sklearn_seam import Fit, Result, has_callbacks, scored
 from softmargin.model_selection.stand_in import StandIn, row_numbers
 from softmargin.problem.convexity import one_blas_thread
 from softmargin.solution import StopReason
@@ -33,8 +33,13 @@ class Evaluation:
         observe: Callable[[State, Fit | None, Result | None], None] | None = None,
     ) -> None:
         self.search, self.fits, self.ordinary, self.observe = search, fits, ordinary, observe
-        self.threads = effective_n_jobs(search.n_jobs)
-        self.sharing = Sharing(search, fits, self.threads)
+        self.remote = self._on_cluster()
+        if self.remote is None:
+            self.threads = effective_n_jobs(search.n_jobs)
+            self.sharing = Sharing(search, fits, self.threads)
+        else:
+            self.threads = self.remote.threads
+            self.sharing = Sharing(search, fits, self.threads, self.remote.available)
         self.found: dict[int, Result] = {}
         self.watch = Watch(len(fits), 1.0, time_limit=search.time_limit)
         self.state = State(len(fits))
@@ -59,9 +64,24 @@ class Evaluation:
             if self.recorder:
                 self.recorder.close(finished=self.watch.stop is None)
         finally:
+            if self.remote:
+                self.remote.close()
             if self.recorder:
                 self.recorder.release()
         return self._completed()
+
+    def _on_cluster(self) -> Any:
+        """The tasks of the search on its client's cluster; None without a client."""
+        if self.search.client is None:
+            return None
+        if has_callbacks(self.search) or has_callbacks(self.search.estimator):
+            raise ValueError(
+                "Callbacks of scikit-learn see the fits of this process, and with client= there are"
+                " none. Remove the callbacks, or the client."
+            )
+        from softmargin.dask.search import SearchTasks
+
+        return SearchTasks(self.search.client, self.search.wait_limit)
 
     def _run_rounds(self) -> None:
         splits = 1 + max(fit.split for fit in self.fits)
@@ -78,15 +98,22 @@ class Evaluation:
 
     def _run(self, numbers: list[int]) -> None:
         with one_blas_thread():
-            tasks = self._watched(self.sharing.tasks(numbers))
-            for answers in engine.run(
-                tasks, self.threads, self.sharing.wishes, self._stopped, self._tell
-            ):
+            for answers in self._answers(numbers):
                 for answer in answers:
                     self._score(answer)
         self.running.clear()
         if not self.watch.expired():
             self._run_ordinarily([k for k in numbers if k not in self.found])
+
+    def _answers(self, numbers: list[int]) -> Iterable[list[engine.Answer]]:
+        if self.remote:
+            found: Iterable[list[engine.Answer]] = self.remote.answers(
+                self.sharing, numbers, self._stopped, self._tell
+            )
+            return found
+        tasks = self._watched(self.sharing.tasks(numbers))
+        wishes = self.sharing.wishes
+        return engine.run(tasks, self.threads, wishes, self._stopped, self._tell)
 
     def _watched(self, tasks: Iterable[Any]) -> Iterable[Any]:
         for task in tasks:
@@ -99,6 +126,11 @@ class Evaluation:
     def _run_ordinarily(self, numbers: list[int]) -> None:
         """All at once, unless the search is watched, limited or kept."""
         search = self.search
+        if self.remote:
+            for ended in self.remote.results(self.sharing, numbers, self._stopped, self._tell):
+                for number, result in ended:
+                    self._keep(number, result)
+            return
         watched = search.time_limit is not None or search.checkpoint is not None
         watched = watched or search.on_interrupt == "keep" or self.observe is not None
         size = max(4 * self.threads, 1) if watched else len(numbers)

@@ -61,7 +61,7 @@ def _together(answers: list[Answer], count: int, classes: Any) -> Array | None:
         told = answer.predictions
         assert told is not None
         assert told.held_out is not None
-        rows = told.rows[: len(answer.fold.test)]
+        rows = told.rows[: answer.tested]
         own = told.held_out[: len(rows)]
         trained = () if told.classes is None else told.classes
         if classes is not None and not np.array_equal(trained, classes):

@@ -14,6 +14,7 @@ from sklearn import model_selection
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from softmargin.checkpoint import Checkpoint
+from softmargin.estimator.keeps_client import KeepsClient
 from softmargin.model_selection.edges import edges, note
 from softmargin.model_selection.evaluation import Evaluation
 from softmargin.model_selection.held_out import offered
@@ -21,21 +22,25 @@ from softmargin.model_selection.pruning import PRUNE
 from softmargin.model_selection.sklearn_seam import Fit, Result, data_of, fits_run_by
 from softmargin.model_selection.suggestions import suggested_grid
 
-MORE_PARAMETERS: dict[str, list[Any]] = {
+MORE_PARAMETERS: dict[str, Any] = {
     "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
     "on_interrupt": [StrOptions({"raise", "keep"})],
     "checkpoint": [None, str, PathLike, Checkpoint],
     "prune": [None, StrOptions(set(PRUNE))],
+    "client": "no_validation",  # its type is known only with Dask
+    "wait_limit": [Interval(Real, 0.0, None, closed="neither")],
 }
 
 
-class Sharing:
+class Sharing(KeepsClient):
     """What is different from scikit-learn's searches: how their fits are run."""
 
     time_limit: float | None
     on_interrupt: str
     checkpoint: Any
     prune: str | None
+    client: Any
+    wait_limit: float
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Run fit with all sets of parameters.
@@ -135,6 +140,12 @@ class GridSearchCV(Sharing, model_selection.GridSearchCV):  # type: ignore[misc]
     prune : {"bound", "halving"} or None, default=None
         "bound" leaves out folds of candidates that can no longer win; the winner is the same.
         "halving" keeps the better half of the candidates after each fold: faster, a heuristic.
+    client : dask.distributed.Client or None, default=None
+        The fits are made by the workers of its cluster; scores, and the machine that is fitted to
+        all examples, by this process.  ``n_jobs`` is then the workers' own matter.
+    wait_limit : float, default=600
+        Of a search with a client: if none of its tasks ends for so many seconds, it raises
+        :class:`softmargin.dask.ClusterError`, which says what it was waiting for.
 
     Attributes
     ----------
@@ -181,6 +192,8 @@ class GridSearchCV(Sharing, model_selection.GridSearchCV):  # type: ignore[misc]
         on_interrupt: str = "raise",
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
         prune: str | None = None,
+        client: Any = None,
+        wait_limit: float = 600.0,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -198,6 +211,8 @@ class GridSearchCV(Sharing, model_selection.GridSearchCV):  # type: ignore[misc]
         self.on_interrupt = on_interrupt
         self.checkpoint = checkpoint
         self.prune = prune
+        self.client = client
+        self.wait_limit = wait_limit
 
     def _run_candidates(
         self, evaluate_candidates: Callable[..., Any], context: dict[str, Any]
@@ -254,6 +269,8 @@ class RandomizedSearchCV(Sharing, model_selection.RandomizedSearchCV):  # type: 
         on_interrupt: str = "raise",
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
         prune: str | None = None,
+        client: Any = None,
+        wait_limit: float = 600.0,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -273,3 +290,5 @@ class RandomizedSearchCV(Sharing, model_selection.RandomizedSearchCV):  # type: 
         self.on_interrupt = on_interrupt
         self.checkpoint = checkpoint
         self.prune = prune
+        self.client = client
+        self.wait_limit = wait_limit

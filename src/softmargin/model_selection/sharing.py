@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from softmargin.estimator.kernel_machine import KernelMachine
 from softmargin.estimator.linear_machine import LinearMachine
-from softmargin.fitting.memory import cache_bytes
+from softmargin.fitting.memory import LITTLE, cache_bytes
 from softmargin.model_selection import engine
 from softmargin.model_selection.folds import Data, Fold
 from softmargin.model_selection.sklearn_seam import Fit, has_callbacks, response_methods
@@ -35,8 +35,12 @@ class Sharing:
     """The fits of a search that can share their work: those of a machine of ours, alone or at the
     end of a pipeline, with scores that depend on its predictions alone."""
 
-    def __init__(self, search: Any, fits: list[Fit], threads: int) -> None:
+    def __init__(
+        self, search: Any, fits: list[Fit], threads: int, available: int | None = None
+    ) -> None:
+        """`available`: bytes of memory where the tasks run, if that is not this process."""
         self.estimator, self.fits, self.threads = search.estimator, fits, threads
+        self.available = available
         self.first = fits[0]
         scorer = self.first.options["scorer"]
         machine = last_step(self.estimator)
@@ -54,6 +58,14 @@ class Sharing:
             held_out=bool(search.refit) and bool(getattr(machine, "probability", False)),
         )
         self._candidates: dict[int, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For tasks in another process, which compute there what is not a parameter or an example;
+        the search itself, which may have a client, stays here."""
+        names = ("estimator", "threads", "available", "possible", "wishes")
+        state = {name: self.__dict__[name] for name in names}
+        fits = [fit.without_search() for fit in self.fits]
+        return {**state, "fits": fits, "first": fits[0], "_candidates": {}}
 
     @property
     def _weight_name(self) -> str | None:
@@ -101,6 +113,37 @@ class Sharing:
             except Exception:  # the ordinary way says what is wrong
                 continue
             yield from self._tasks((data, {split: fold}), members)
+
+    def units(self, numbers: Sequence[int]) -> list[dict[int, list[int]]]:
+        """The same fits by kernel, and for each kernel by split.  Fits of one kernel and one split
+        stay together, so units on different machines give the bits of all tasks on one."""
+        own = [k for k in numbers if self.candidate(k) is not None] if self.possible else []
+        units: dict[Any, dict[int, list[int]]] = {}
+        for k, key in zip(own, self._kernel_keys(own), strict=True):
+            if key is not None:
+                units.setdefault(key, {}).setdefault(self.fits[k].split, []).append(k)
+        return list(units.values())
+
+    def _kernel_keys(self, numbers: list[int]) -> list[Any]:
+        """What tells the kernel of each fit from those of others; None if it cannot be shared."""
+        machines = [last_step(self.candidate(k)) for k in numbers]
+        if isinstance(self.estimator, Pipeline):
+            # gamma="scale" depends on transformed examples and might equal another gamma.
+            gammas = {m.gamma for m in machines if hasattr(m, "gamma")}
+            apart = len(gammas) <= 1 or not any(isinstance(gamma, str) for gamma in gammas)
+            kernels = [_stated_kernel(m) if apart else None for m in machines]
+            return list(zip(map(self._transformers, numbers), kernels, strict=True))
+        if self._whole is None:
+            return [None] * len(numbers)
+        folds = self._whole[1]
+        keys: list[Any] = []
+        for k, machine in zip(numbers, machines, strict=True):
+            if isinstance(machine, LinearMachine):
+                keys.append(type(machine))
+                continue
+            kernel = folds[self.fits[k].split].kernel(machine)
+            keys.append(None if kernel.positive_semidefinite is False else (type(machine), kernel))
+        return keys
 
     def _tasks(self, data: Examples | None, numbers: list[int]) -> Iterator[Any]:
         if data is None or not numbers:
@@ -182,12 +225,23 @@ class Sharing:
     def _fits_into_memory(self, machine: Any, count: int) -> bool:
         """Products, two kernel matrices in use, and the copies of all threads."""
         needed = 8 * count**2 * (3 + self.threads)
+        if machine.cache_size == "auto" and self.available is not None:
+            return needed <= max(LITTLE, self.available // 4)
         return needed <= cache_bytes(machine.cache_size, needed)
 
 
 def last_step(estimator: Any) -> Any:
     """The machine of a pipeline, or the machine itself."""
     return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator
+
+
+def _stated_kernel(machine: Any) -> Any:
+    """The kernel as far as it is known without examples."""
+    if isinstance(machine, LinearMachine):
+        return type(machine)
+    own = copy.copy(machine)
+    own.gamma = 1.0 if isinstance(own.gamma, str) else own.gamma
+    return type(machine), own._make_kernel(None, np.ones(1))
 
 
 def _is_ours(machine: Any) -> bool:

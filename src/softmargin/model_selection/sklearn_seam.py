@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CellType
 from typing import Any
 
@@ -44,6 +44,11 @@ class Fit:
     @property
     def split(self) -> int:
         return int(self.options["split_progress"][0])
+
+    def without_search(self) -> Fit:
+        """The same, for another process; only scikit-learn's callbacks need the search."""
+        mine: dict[str, Any] = dict.fromkeys({"caller", "callback_ctx"} & self.options.keys())
+        return replace(self, options={**self.options, **mine})
 
     def run(self, estimator: Any, X: Any = None) -> Result:
         """Fits and scores this estimator, in this thread."""

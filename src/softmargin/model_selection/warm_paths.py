@@ -68,8 +68,8 @@ class WarmTask:
             own.fit(seen, np.asarray(self.fold.data.y)[self.fold.train], self.fold.weights())
             told = _predictions(own, unseen, self.fold.numbers(rows), wishes)
         except Exception:
-            return Answer(cell, self.fold)  # scikit-learn's own way will say what is wrong
-        return Answer(cell, self.fold, told, time.perf_counter() - begin)
+            return Answer(cell)  # scikit-learn's own way will say what is wrong
+        return Answer(cell, told, time.perf_counter() - begin, len(self.fold.test))
 
 
 def _continue(machine: Any, before: Any) -> None:

@@ -20,6 +20,29 @@ from softmargin.io.data.formats import Data
 from softmargin.io.file_error import FileError
 from softmargin.io.streams import reading, writing
 
+ROWS_PER_PIECE = 4096
+
+
+def csv_pieces(path: Any, wanted: Wanted, dtype: Any) -> Iterator[Data]:
+    """Some rows at a time; targets are text, because a later one may be no number."""
+    with _table(path, wanted) as table:
+        choice, notes = table.choice, table.choice.notes
+        while some := list(itertools.islice(table.rows, ROWS_PER_PIECE)):
+            X = np.array([table.numbers(*row) for row in some], dtype=dtype)
+            y = np.array([table.target_of(*row) for row in some], dtype=str)
+            X = X.reshape(len(some), len(choice.features))
+            yield Data(X, y, choice.feature_names, notes, choice.target_name)
+            notes = ()
+
+
+def parquet_pieces(path: Any, wanted: Wanted, dtype: Any) -> Iterator[Data]:
+    """Some rows at a time."""
+    with opened_parquet(path) as file:
+        import pyarrow
+
+        for batch in file.iter_batches(ROWS_PER_PIECE):
+            yield parquet_data(path, pyarrow.Table.from_batches([batch]), wanted, dtype)
+
 
 def read_csv(path: Any, wanted: Wanted, dtype: Any) -> Data:
     with _table(path, wanted) as table:
@@ -218,13 +241,31 @@ def write_csv(path: Any, X: NDArray[Any], y: Any, feature_names: tuple[str, ...]
 
 
 def read_parquet(path: Any, wanted: Wanted, dtype: Any) -> Data:
+    with _parquet(path) as parquet:
+        return parquet_data(path, parquet.read_table(path), wanted, dtype)
+
+
+@contextmanager
+def opened_parquet(path: Any) -> Iterator[Any]:
+    """The file, to be read in parts."""
+    with _parquet(path) as parquet, parquet.ParquetFile(path) as file:
+        yield file
+
+
+@contextmanager
+def _parquet(path: Any) -> Iterator[Any]:
+    """The module that reads such files; its errors are FileError."""
     parquet = _pyarrow(path)
     import pyarrow
 
     try:
-        table = parquet.read_table(path)
+        yield parquet
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
         raise FileError(path, "a valid Parquet file", found=str(error)) from error
+
+
+def parquet_data(path: Any, table: Any, wanted: Wanted, dtype: Any) -> Data:
+    """The chosen columns of a table, or of some rows of it."""
     names = list(table.column_names)
     choice = choose_columns(path, names, wanted)
     X = np.empty((table.num_rows, len(choice.features)), dtype=dtype)

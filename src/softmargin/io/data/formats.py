@@ -104,6 +104,13 @@ def read_data(
     return Data(X, y, notes=tuple(str(warning.message) for warning in caught))
 
 
+def as_labels(y: Any) -> Any:
+    """The labels as integers if all of them are whole numbers."""
+    if y.dtype.kind == "f" and (y == np.floor(y)).all() and np.abs(y).max(initial=0) < 2**53:
+        return y.astype(np.int64)
+    return y
+
+
 def write_data(path: Any, X: Any, y: Any, *, feature_names: tuple[str, ...] = ()) -> None:
     """Writes examples and targets (or None); the suffix of the file's name decides the format."""
     kind = suffix_within(path)

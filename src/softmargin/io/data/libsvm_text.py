@@ -8,8 +8,9 @@ file.
 
 from __future__ import annotations
 
+import io
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,29 @@ def read_libsvm(
             )
         X = widened(X, n_features)
     return X, labels[:, 0] if leading else None
+
+
+def libsvm_pieces(
+    path: Any, *, dtype: Any = np.float64, zero_based: bool = False
+) -> Iterator[tuple[sp.csr_matrix, Array]]:
+    """Examples and labels of a file, some megabytes at a time.  Each piece has as many columns as
+    its largest index."""
+    threads, line, first_index = available_processors(), 1, int(not zero_based)
+    with reading(path) as stream:
+        for block in line_blocks(stream, BLOCK_BYTES * threads):
+            lines = _core.text.plan(block, 1, first_index, threads).lines
+            labels, X, _ = read_rows(
+                io.BytesIO(block),
+                path,
+                leading=1,
+                first_index=first_index,
+                dtype=dtype,
+                threads=threads,
+                first_line=line,
+            )
+            _check_labels(path, labels)
+            yield X, labels[:, 0]
+            line += lines
 
 
 def _check_labels(path: Any, labels: Any) -> None:
