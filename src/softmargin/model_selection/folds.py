@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Statement:
     starts: NDArray[np.int64]
     dual: Dual
 
-    @property
+    @cached_property
     def single(self) -> bool:
         """Whether it is one problem, with each row at most once."""
         return len(self.starts) == 2 and len(np.unique(self.ids)) == len(self.ids)
@@ -104,7 +105,7 @@ class Fold:
 
     def state(self, machine: Any) -> Statement:
         """The problems of this machine.  Machines that differ in their kernel alone share them."""
-        name = _without_kernel(machine)
+        name = _without(machine, KERNEL_PARAMETERS)
         if name not in self._statements:
             own = copy.copy(machine)
             problems, _ = own._state(np.asarray(self.data.y)[self.train], self.weights())
@@ -147,21 +148,24 @@ class Fold:
         return rows if self.data.order is None else self.data.order[rows]
 
 
-def _without_kernel(machine: Any) -> str:
-    parameters = machine.get_params(deep=False)
-    return repr({k: v for k, v in parameters.items() if k not in KERNEL_PARAMETERS})
+@cache
+def parameter_names(kind: type) -> frozenset[str]:
+    """scikit-learn inspects the signature at every call, which takes longer than many cells."""
+    return frozenset(kind._get_param_names())  # type: ignore[attr-defined]
+
+
+def _without(machine: Any, varied: tuple[str, ...]) -> str:
+    """The parameters of the machine but these."""
+    names = sorted(parameter_names(type(machine)) - set(varied))
+    return repr([(name, getattr(machine, name)) for name in names])
 
 
 def path_order(machines: Sequence[Any]) -> tuple[list[int], list[float]]:
     """An order in which each machine is close to the one before, and by which factor its bounds are
     larger; 0 where they are unrelated.  C rises, and epsilon goes back and forth."""
 
-    def others(machine: Any) -> str:
-        varied = (*KERNEL_PARAMETERS, "C", "epsilon")
-        parameters = machine.get_params(deep=False)
-        return repr({k: v for k, v in parameters.items() if k not in varied})
-
-    kinds = [others(machine) for machine in machines]
+    varied = (*KERNEL_PARAMETERS, "C", "epsilon")
+    kinds = [_without(machine, varied) for machine in machines]
     C = [float(getattr(machine, "C", 1.0)) for machine in machines]
     rank = {value: k for k, value in enumerate(sorted(set(C)))}
 

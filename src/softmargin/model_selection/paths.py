@@ -16,7 +16,12 @@ from softmargin.fitting.slices import FIRST_SLICE, LONGEST_SLICE, NO_LIMIT
 from softmargin.fitting.tolerances import Tolerances
 from softmargin.model_selection.folds import Fold, Statement
 from softmargin.model_selection.whole_kernels import WholeKernels
-from softmargin.problem.formulations import Array, Dual, Models
+from softmargin.problem.formulations import (
+    Array,
+    CSupportVectorClassification,
+    Dual,
+    Models,
+)
 from softmargin.problem.kernels import DIFFERENCES, Kernel
 from softmargin.solution import StopReason
 
@@ -118,30 +123,47 @@ def _answers(
     gradient, outcomes, seconds = paths.gradient(), paths.outcomes(), paths.seconds()
     iterations, violations = paths.iterations(), paths.violations()
     converged = outcomes == _code(StopReason.CONVERGED)
-    answers = []
-    for step, statement in enumerate(statements):
-        own, slope, values = [part[step] for part in beta], gradient[step], None
-        if whole is not None:
-            values = slope - whole[step].p
-            own, slope = [part[statement.ids] for part in own], slope[statement.ids]
-        answers.append(
-            Solved(
-                statement=statement,
-                kernel=kernel,
-                models=_models(statement, own, slope),
-                beta=own,
-                whole=values,
-                converged=bool(converged[step].all()),
-                iterations=iterations[step],
-                violations=violations[step],
-                seconds=float(seconds[step].sum()),
-            )
+    values: list[Array | None] = [None] * len(statements)
+    if whole is not None:
+        values = [slope - dual.p for slope, dual in zip(gradient, whole, strict=True)]
+        ids = statements[0].ids
+        beta, gradient = [part[:, ids] for part in beta], gradient[:, ids]
+    models = _all_models(statements, beta, gradient)
+    return [
+        Solved(
+            statement=statement,
+            kernel=kernel,
+            models=models[step],
+            beta=[part[step] for part in beta],
+            whole=values[step],
+            converged=bool(converged[step].all()),
+            iterations=iterations[step],
+            violations=violations[step],
+            seconds=float(seconds[step].sum()),
         )
-    return answers
+        for step, statement in enumerate(statements)
+    ]
 
 
-def _models(statement: Statement, beta: list[Array], gradient: Array) -> Models:
-    formulation = statement.formulation
+def _all_models(statements: list[Statement], beta: list[Array], gradient: Array) -> list[Models]:
+    """A row of each array for each statement.  Those of C-SVC are computed together, because most
+    of their time is that of calling numpy."""
+    formulations = [statement.formulation for statement in statements]
+    if not all(isinstance(one, CSupportVectorClassification) for one in formulations):
+        return [
+            _models(one, [part[step] for part in beta], gradient[step])
+            for step, one in enumerate(formulations)
+        ]
+    together = CSupportVectorClassification.joined(formulations).models(
+        [beta[0].ravel()], gradient.ravel()
+    )
+    columns = together.intercept, together.primal_objective, together.dual_objective
+    steps = len(statements)
+    rows = zip(beta[0], *(column.reshape(steps, -1) for column in columns), strict=True)
+    return [Models(*row) for row in rows]
+
+
+def _models(formulation: Any, beta: list[Array], gradient: Array) -> Models:
     if hasattr(formulation, "models"):
         models: Models = formulation.models(beta, gradient)
         return models

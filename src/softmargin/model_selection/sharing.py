@@ -18,7 +18,7 @@ from softmargin.estimator.kernel_machine import KernelMachine
 from softmargin.estimator.linear_machine import LinearMachine
 from softmargin.fitting.memory import LITTLE, cache_bytes
 from softmargin.model_selection import engine
-from softmargin.model_selection.folds import Data, Fold
+from softmargin.model_selection.folds import Data, Fold, parameter_names
 from softmargin.model_selection.sklearn_seam import Fit, has_callbacks, response_methods
 from softmargin.model_selection.warm_paths import WarmTask
 from softmargin.model_selection.whole_kernels import WholeKernels
@@ -253,7 +253,11 @@ def _with(estimator: Any, parameters: dict[str, Any]) -> Any:
     if isinstance(estimator, Pipeline):
         own = clone(estimator).set_params(**clone(parameters, safe=False))
     else:
-        own = copy.copy(estimator).set_params(**parameters)
+        own = copy.copy(estimator)
+        if not parameters.keys() <= parameter_names(type(own)):
+            return None
+        for name, value in parameters.items():
+            setattr(own, name, value)
     machine = last_step(own)
     if not _is_ours(machine):
         return None

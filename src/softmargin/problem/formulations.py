@@ -208,6 +208,13 @@ class CSupportVectorClassification:
         lower, upper = np.where(self.y > 0, 0.0, -self.C), np.where(self.y > 0, self.C, 0.0)
         return Dual(p=-self.y, parts=(Part(np.zeros_like(self.y), lower, upper),))
 
+    @classmethod
+    def joined(cls, many: Sequence[CSupportVectorClassification]) -> CSupportVectorClassification:
+        """The problems of all of them, one after another."""
+        sizes = [Segments(one.starts, len(one.y)).sizes for one in many]
+        starts = np.cumsum(np.concatenate([[0], *sizes]))
+        return cls(np.concatenate([o.y for o in many]), np.concatenate([o.C for o in many]), starts)
+
     def at_zero(self) -> Array:
         """The primal objective of w = 0, b = 0, where the solver starts; the dual one is zero."""
         return Segments(self.starts, len(self.y)).sum(self.C)
