@@ -200,6 +200,13 @@ def _distance(solution: Solution, gap_tol: float | None) -> str:
     )
 
 
+def parameter_names(machine: Observed) -> set[str]:
+    """scikit-learn's get_params inspects the signature at every call, which takes longer than some
+    fits of a search."""
+    kind: Any = type(machine)
+    return set(_checked_defaults(kind))
+
+
 @cache
 def _checked_defaults(kind: Any) -> dict[str, Any]:
     """The default of each parameter, or `inspect.Parameter.empty`."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.classification import Classifier
+from softmargin.estimator.base import parameter_names
 from softmargin.fitting.problems import Problems
 from softmargin.problem.formulations import Dual, Part
 from softmargin.problem.kernels import Kernel, take
@@ -148,15 +149,9 @@ class Fold:
         return rows if self.data.order is None else self.data.order[rows]
 
 
-@cache
-def parameter_names(kind: type) -> frozenset[str]:
-    """scikit-learn inspects the signature at every call, which takes longer than many cells."""
-    return frozenset(kind._get_param_names())  # type: ignore[attr-defined]
-
-
 def _without(machine: Any, varied: tuple[str, ...]) -> str:
     """The parameters of the machine but these."""
-    names = sorted(parameter_names(type(machine)) - set(varied))
+    names = sorted(parameter_names(machine) - set(varied))
     return repr([(name, getattr(machine, name)) for name in names])
 
 

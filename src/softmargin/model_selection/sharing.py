@@ -14,11 +14,12 @@ import sklearn
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from softmargin.estimator.base import parameter_names
 from softmargin.estimator.kernel_machine import KernelMachine
 from softmargin.estimator.linear_machine import LinearMachine
 from softmargin.fitting.memory import LITTLE, cache_bytes
 from softmargin.model_selection import engine
-from softmargin.model_selection.folds import Data, Fold, parameter_names
+from softmargin.model_selection.folds import Data, Fold
 from softmargin.model_selection.sklearn_seam import Fit, has_callbacks, response_methods
 from softmargin.model_selection.warm_paths import WarmTask
 from softmargin.model_selection.whole_kernels import WholeKernels
@@ -254,7 +255,7 @@ def _with(estimator: Any, parameters: dict[str, Any]) -> Any:
         own = clone(estimator).set_params(**clone(parameters, safe=False))
     else:
         own = copy.copy(estimator)
-        if not parameters.keys() <= parameter_names(type(own)):
+        if not _is_ours(own) or not parameters.keys() <= parameter_names(own):
             return None
         for name, value in parameters.items():
             setattr(own, name, value)
