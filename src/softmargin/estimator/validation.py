@@ -104,7 +104,9 @@ def sample_weights(sample_weight: Any, count: int) -> Array:
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total):
-        raise ValueError("The sum of sample_weight overflows. Divide the weights by their mean.")
+        raise ValueError(
+            "The sum of sample_weight is too large for float64. Divide the weights by their mean."
+        )
     return weight
 
 
