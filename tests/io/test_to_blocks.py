@@ -70,7 +70,7 @@ def test_errors_name_the_line_and_leave_no_complete_folder(tmp_path, monkeypatch
         stream.write("1 2:x\n")
     with pytest.raises(FileError, match=r"line 10001"):
         convert_to_blocks(tmp_path / "rows.svm", tmp_path / "blocks", size=1000)
-    with pytest.raises(ValueError, match="no complete folder"):
+    with pytest.raises(ValueError, match="not a complete folder"):
         BlockFolder(tmp_path / "blocks")
     with pytest.raises(FileExistsError, match="not empty"):
         convert_to_blocks(tmp_path / "rows.svm", tmp_path / "blocks")
@@ -128,6 +128,6 @@ def test_errors_on_the_command_line(tmp_path, monkeypatch, capsys):
     )
     assert "not empty" in error("convert", "--to", "blocks", "rows.svm", "rows")
     (tmp_path / "other").mkdir()
-    assert "no complete folder of blocks" in error("train", "--linear", "one-vs-rest", "other")
+    assert "not a complete folder of blocks" in error("train", "--linear", "one-vs-rest", "other")
     main(["train", "-q", "rows.svm", "kernel.model"])
     assert "is a model" in error("convert", "--to", "blocks", "kernel.model", "r")

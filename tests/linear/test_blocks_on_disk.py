@@ -88,7 +88,7 @@ def test_errors(tmp_path):
         BlockFolder.write(tmp_path / "none", [])
     with pytest.raises(ValueError, match=r"different numbers of features: \[2, 4\]"):
         BlockFolder.write(tmp_path / "different", [(X, y), (X[:, :2], y)])
-    with pytest.raises(ValueError, match="no complete folder"):
+    with pytest.raises(ValueError, match="not a complete folder"):
         BlockFolder(tmp_path / "different")
     (tmp_path / "rows" / "blocks.json").write_text(
         (tmp_path / "rows" / "blocks.json").read_text().replace('"version": 1', '"version": 9')

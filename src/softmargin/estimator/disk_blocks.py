@@ -20,26 +20,30 @@ class DiskSource:
         self.blocks = blocks
 
     def summaries(self, classes: bool, digest: bool) -> list[Summary]:
-        return [
-            block_fit.summarise(block_fit.load(*arrays), classes, digest)
-            for arrays in self._read_ahead()
-        ]
+        def summarise(k: int, *arrays: Any) -> Summary:
+            return block_fit.summarise(block_fit.load(*arrays), classes, digest)
+
+        return list(self._each(summarise))
 
     def crew(self, machine: LinearMachine, duals: Sequence[Dual], watch: Watch) -> LocalCrew:
         def every(work: Callable[[int, Problem], Any]) -> Iterator[Any]:
-            for k, arrays in enumerate(self._read_ahead()):
+            def on(k: int, *arrays: Any) -> Any:
                 # Checked when the blocks were summarised.
-                yield work(k, block_fit.state(ExampleBlock(*arrays), machine))
+                return work(k, block_fit.state(ExampleBlock(*arrays), machine))
+
+            return self._each(on)
 
         return LocalCrew(every, duals, machine._columns)
 
-    def _read_ahead(self) -> Iterator[tuple[Any, Any, Any]]:
-        """X, y and weights of each block; the next one is read while one is in use."""
+    def _each(self, use: Callable[..., Any]) -> Iterator[Any]:
+        """What `use` makes of the number, X, y and weights of each block.  The next one is read
+        meanwhile; a block is forgotten before the one after the next is read."""
         with ThreadPoolExecutor(1) as reader:
             coming = reader.submit(self.blocks.read, 0)
             for k in range(len(self.blocks)):
                 arrays = coming.result()
                 if k + 1 < len(self.blocks):
                     coming = reader.submit(self.blocks.read, k + 1)
-                yield arrays
+                found = use(k, *arrays)
                 del arrays
+                yield found

@@ -1,0 +1,80 @@
+"""What does a fit on a Dask cluster of processes cost, and does it have the bits of one machine?
+
+    python benchmarks/dask_rounds.py [--data a9a ...] [--blocks 4 16] [--workers 1 2] [--tol 1e-2]
+
+Weston-Watkins, C = 1, on LocalClusters of processes with one thread each.  Prints, for each number
+of blocks and workers, the rounds, the bytes that the client sends and receives in a round, the
+seconds, and whether coefficients and objectives are those of LinearSVC(n_blocks=...), to the bit.
+The seconds of "local" are those of that machine.  Data other than digits are read from the folder
+named by SOFTMARGIN_DATA.
+"""
+
+import argparse
+import time
+import warnings
+
+import dask
+import dask.array as da
+import numpy as np
+from block_rounds import load
+from distributed import Client, LocalCluster
+
+from softmargin import LinearSVC
+from softmargin.dask import DaskLinearSVC
+
+
+def chunked(X, y, blocks):
+    """Cut where LinearSVC(n_blocks=...) cuts."""
+    edges = np.linspace(0, len(y), blocks + 1).astype(int)
+    sizes = tuple(int(size) for size in np.diff(edges))
+    pieces = [X[a : a + size] for a, size in zip(edges[:-1], sizes, strict=True)]
+    rows = [
+        da.from_delayed(dask.delayed(piece), piece.shape, dtype=X.dtype, meta=X[:0])
+        for piece in pieces
+    ]
+    return da.concatenate(rows), da.from_array(y, chunks=(sizes,))
+
+
+def timed(machine, *data):
+    began = time.perf_counter()
+    return machine.fit(*data), time.perf_counter() - began
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", nargs="+", default=["digits"])
+    parser.add_argument("--blocks", nargs="+", type=int, default=[4, 16])
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--tol", type=float, default=1e-2)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| data | blocks | workers | rounds | kB sent | kB received | s | local s | same bits |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|---|")
+    for name in given.data:
+        X, y = load(name)
+        for blocks in given.blocks:
+            options = {"multi_class": "weston_watkins", "tol": given.tol, "random_state": 0}
+            options |= {"max_iter": 20_000, "n_blocks": blocks}
+            local, alone = timed(LinearSVC(**options), X, y)
+            for workers in given.workers:
+                row = remote(X, y, blocks, workers, options, local)
+                print(f"| {name} | {blocks} | {workers} | {row} |".replace("ALONE", f"{alone:.1f}"))
+
+
+def remote(X, y, blocks, workers, options, local):
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
+        machine = DaskLinearSVC(**{**options, "n_blocks": None})
+        found, seconds = timed(machine, *chunked(X, y, blocks))
+    rounds = found.n_iter_
+    sent, received = (found.traffic_[name] / 1e3 / rounds for name in ("sent", "received"))
+    same = np.array_equal(found.coef_, local.coef_)
+    same = same and found.solution_.primal_objective == local.solution_.primal_objective
+    same = same and found.solution_.dual_objective == local.solution_.dual_objective
+    return f"{rounds} | {sent:.3g} | {received:.3g} | {seconds:.1f} | ALONE | {same}"
+
+
+if __name__ == "__main__":
+    main()
