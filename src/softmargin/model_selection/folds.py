@@ -156,7 +156,7 @@ def parameter_names(kind: type) -> frozenset[str]:
 
 def _without(machine: Any, varied: tuple[str, ...]) -> str:
     """The parameters of the machine but these."""
-    names = sorted(parameter_names(type(machine)) - set(varied))
+    names = sorted(parameter_names(machine.__class__) - set(varied))
     return repr([(name, getattr(machine, name)) for name in names])
 
 

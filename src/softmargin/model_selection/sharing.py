@@ -200,7 +200,7 @@ def _with(estimator: Any, parameters: dict[str, Any]) -> Any:
         own = clone(estimator).set_params(**clone(parameters, safe=False))
     else:
         own = copy.copy(estimator)
-        if not parameters.keys() <= parameter_names(type(own)):
+        if not parameters.keys() <= parameter_names(own.__class__):
             return None
         for name, value in parameters.items():
             setattr(own, name, value)
