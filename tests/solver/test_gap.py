@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, _core
-from softmargin.problem.formulations import Part, Segments
+from softmargin.problem.formulations import CSupportVectorClassification, Part, Segments
 from softmargin.solution import StopReason
 from softmargin.working_sets import BY_NAME, Block, SecondOrder
 from tests.cases.duals import FORMULATIONS, beta_of, make_case, random_data
@@ -164,6 +164,26 @@ def test_the_best_threshold_is_that_of_brute_force(seed):
             )
             if complementarity(mean, values, beta, own) <= least + 1e-12:
                 assert best == pytest.approx(mean, abs=1e-9)
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_models_of_joined_problems_are_those_of_each(falling):
+    """Also where C differs by a factor of 2^30."""
+    rng = np.random.default_rng(1)
+    problems, points = [], []
+    for C in sorted(2.0 ** np.arange(-15, 16, 3), reverse=falling):
+        y = rng.choice([-1.0, 1.0], 60)
+        bounds = C * rng.choice([0.0, 1.0, 2.0], 60)
+        problems.append(CSupportVectorClassification(y, bounds, [0, 25, 60]))
+        beta = y * bounds * np.clip(rng.uniform(-1, 2, 60), 0, 1)
+        points.append((beta, np.round(rng.normal(size=60), 1)))  # some are equal
+    joined = CSupportVectorClassification.joined(problems).models(
+        [np.concatenate([beta for beta, _ in points])], np.concatenate([g for _, g in points])
+    )
+    each = [one.models([beta], g) for one, (beta, g) in zip(problems, points, strict=True)]
+    for name in ("coef", "intercept", "primal_objective", "dual_objective"):
+        expected = np.concatenate([getattr(models, name) for models in each])
+        np.testing.assert_allclose(getattr(joined, name), expected, rtol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)

@@ -14,7 +14,7 @@ examples:
   softmargin train -s epsilon-svr -t linear --target price houses.csv
   softmargin train --linear weston-watkins news.svm.gz news.model
   softmargin train --time-limit 60 --save-on-interrupt large.svm.gz
-  softmargin train --linear one-vs-rest large.blocks  # a folder of convert --to blocks
+  softmargin train --linear one-vs-rest large.blocks  # of convert --to blocks
 """
 
 from __future__ import annotations

@@ -204,9 +204,14 @@ def decision_sums(answers: list[Solved], fold: Fold, matrix: Any, rows: Any) -> 
     if not isinstance(problems, one_vs_one.Pairs) or len(problems.labels) == 2:
         columns = answers[0].statement.ids
         coef = np.stack([answer.models.coef for answer in answers])
-        return list((matrix[np.ix_(rows, columns)] @ coef.T).T[:, :, None, None])
-    values = matrix[np.ix_(rows, fold.train[problems.order])]
+        return list((_part(matrix, rows, columns) @ coef.T).T[:, :, None, None])
+    values = _part(matrix, rows, fold.train[problems.order])
     return _sums_of_pairs(answers, problems, values)
+
+
+def _part(matrix: Any, rows: Any, columns: Any) -> Any:
+    """One after the other takes half the time of both at once."""
+    return matrix.take(rows, axis=0).take(columns, axis=1)
 
 
 def _sums_in_place(answer: Solved, rows: Any) -> Array:

@@ -475,10 +475,16 @@ class Segments:
         terms = terms[np.lexsort((values[terms], problem))]  # `problem` rises already
         own = Segments(np.append(np.flatnonzero(np.diff(problem, prepend=-1)), len(terms)), 0)
         corner, upper, lower = values[terms], part.upper[terms], part.lower[terms]
-        passed = np.cumsum(upper - lower)
-        passed -= own.spread(passed[own.starts[:-1]] - (upper - lower)[own.starts[:-1]])
-        slope = passed - own.spread(own.sum(upper - beta[terms]))
-        first, rounding = own.starts[:-1], 1e-12 * own.spread(own.sum(upper - lower))
+        first, total, rounding = own.starts[:-1], own.sum(upper - lower), 1e-12
+        total = own.spread(np.where(total > 0, total, 1.0))
+        # The widths of each problem add up to one, which is taken off where the next one begins:
+        # so the running sum stays small, and problems with a large C leave no rounding in others.
+        width = (upper - lower) / total
+        jumps = width.copy()
+        jumps[first[1:]] -= 1.0
+        passed = np.cumsum(jumps)
+        passed -= own.spread(passed[first] - width[first])
+        slope = passed - own.spread(own.sum((upper - beta[terms]) / total))
         from_here = np.minimum.reduceat(np.where(slope >= -rounding, corner, np.inf), first)
         to_here = np.minimum.reduceat(np.where(slope > rounding, corner, np.inf), first)
         best, which = usual.copy(), problem[first]
