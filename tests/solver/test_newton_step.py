@@ -82,6 +82,20 @@ def test_far_fewer_iterations_on_a_hard_problem(with_newton, without):
     assert fast.solution_.dual_objective == pytest.approx(slow.solution_.dual_objective, rel=1e-6)
 
 
+def test_more_than_a_thousand_free_variables():
+    """Without a tube, and with a C that no variable reaches, all are free: the dual is one linear
+    system, K beta + b = z with a sum of zero."""
+    X, _, z, _ = examples(1050, 6)
+    K = pairwise_kernels(X, metric="rbf", gamma=0.3)
+    system = np.block([[K, np.ones((len(z), 1))], [np.ones((1, len(z))), np.zeros((1, 1))]])
+    beta = np.linalg.solve(system, np.append(z, 0.0))[:-1]
+    rule = Block(512, newton=True)
+    machine = SVR(C=1e6, epsilon=0.0, gamma=0.3, tol=1e-9, precision="float64", working_set=rule)
+    solution = machine.fit(X, z).solution_
+    assert np.abs(beta).max() < 1e6
+    assert solution.dual_objective == pytest.approx(z @ beta - 0.5 * beta @ K @ beta, rel=AGREEMENT)
+
+
 @pytest.mark.parametrize("shrinking", [False, True])
 def test_the_violation_is_that_of_the_variables(shrinking):
     """The gradient that Newton steps keep is the one that the variables give."""
