@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, _core
+from softmargin.estimator.kernel_machine import MOST_FREE, useful_bytes
 from softmargin.problem.formulations import CSupportVectorClassification
 from softmargin.working_sets import Block, SecondOrder
 from tests.solver.test_against_quadprog import ESTIMATORS, minimum, statement
@@ -94,6 +95,13 @@ def test_more_than_a_thousand_free_variables():
     solution = machine.fit(X, z).solution_
     assert np.abs(beta).max() < 1e6
     assert solution.dual_objective == pytest.approx(z @ beta - 0.5 * beta @ K @ beta, rel=AGREEMENT)
+
+
+@pytest.mark.parametrize("examples", [1500, 2000, MOST_FREE, 2 * MOST_FREE])
+def test_memory_for_a_step_on_all_variables(examples):
+    """With cache_size="auto", of which the matrix of a step takes at most a quarter."""
+    size = min(examples, MOST_FREE)
+    assert useful_bytes(examples) >= max(4 * 8 * size**2, 8 * examples**2)
 
 
 @pytest.mark.parametrize("shrinking", [False, True])
