@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, _core
+from softmargin.estimator.kernel_machine import MOST_FREE, useful_bytes
 from softmargin.problem.formulations import CSupportVectorClassification
 from softmargin.working_sets import Block, SecondOrder
 from tests.oracles.quadprog_optimum import ESTIMATORS, minimum, statement
@@ -80,6 +81,27 @@ def test_far_fewer_iterations_on_a_hard_problem(with_newton, without):
     assert fast.solution_.converged
     assert fast.solution_.iterations < slow.solution_.iterations / 4
     assert fast.solution_.dual_objective == pytest.approx(slow.solution_.dual_objective, rel=1e-6)
+
+
+def test_more_than_a_thousand_free_variables():
+    """Without a tube, and with a C that no variable reaches, all are free: the dual is one linear
+    system, K beta + b = z with a sum of zero."""
+    X, _, z, _ = examples(1050, 6)
+    K = pairwise_kernels(X, metric="rbf", gamma=0.3)
+    system = np.block([[K, np.ones((len(z), 1))], [np.ones((1, len(z))), np.zeros((1, 1))]])
+    beta = np.linalg.solve(system, np.append(z, 0.0))[:-1]
+    rule = Block(512, newton=True)
+    machine = SVR(C=1e6, epsilon=0.0, gamma=0.3, tol=1e-9, precision="float64", working_set=rule)
+    solution = machine.fit(X, z).solution_
+    assert np.abs(beta).max() < 1e6
+    assert solution.dual_objective == pytest.approx(z @ beta - 0.5 * beta @ K @ beta, rel=AGREEMENT)
+
+
+@pytest.mark.parametrize("examples", [1500, 2000, MOST_FREE, 2 * MOST_FREE])
+def test_memory_for_a_step_on_all_variables(examples):
+    """With cache_size="auto", of which the matrix of a step takes at most a quarter."""
+    size = min(examples, MOST_FREE)
+    assert useful_bytes(examples) >= max(4 * 8 * size**2, 8 * examples**2)
 
 
 @pytest.mark.parametrize("shrinking", [False, True])

@@ -36,13 +36,10 @@ class Factor {
   // Factors A + shift [groups[i] == groups[j]]. False: not positive semidefinite, or stopped.
   bool factor(const std::vector<int>& groups, double shift, double floor, double least_pivot,
               Interruption& interruption) {
-    for (Index i = 0; i < size_; ++i) {
-      double* to = row(i);
-      for (Index j = 0; j < i; ++j) to[j] = row(j)[i] + (groups[i] == groups[j] ? shift : 0.0);
-      to[i] = diagonal_[i] + shift;
-    }
+    copy_below(groups, shift);
     exact_ = true;
-    const Index width = size_ <= 500 ? 16 : 48;  // columns that are eliminated at a time
+    // Columns that are eliminated at a time; with more, a large matrix is read less often.
+    const Index width = size_ <= 500 ? 16 : size_ <= 1000 ? 48 : 96;
     for (Index begin = 0; begin < size_; begin += width) {
       interruption.ask(0);
       if (interruption.stopped()) return false;
@@ -120,6 +117,19 @@ class Factor {
 
   double* row(Index i) { return &values_[static_cast<std::size_t>(i) * size_]; }
   const double* row(Index i) const { return &values_[static_cast<std::size_t>(i) * size_]; }
+
+  // L begins as A. In tiles, because the values of a column of A are far apart in memory.
+  void copy_below(const std::vector<int>& groups, double shift) {
+    constexpr Index tile = 32;
+    for (Index top = 0; top < size_; top += tile)
+      for (Index left = 0; left <= top; left += tile)
+        for (Index i = top; i < std::min(top + tile, size_); ++i) {
+          double* to = row(i);
+          for (Index j = left; j < std::min(left + tile, i); ++j)
+            to[j] = row(j)[i] + (groups[i] == groups[j] ? shift : 0.0);
+        }
+    for (Index i = 0; i < size_; ++i) row(i)[i] = diagonal_[i] + shift;
+  }
 
   // In lanes, so that it does not wait for one sum; the lanes do not depend on the processor.
   static double dot(const double* a, const double* b, Index size) {
@@ -204,16 +214,19 @@ class Factor {
     if (rows == 0) return;
     pack<P::left>(row(end) + begin, size_, rows, depth, -1.0, left_);
     pack<P::right>(row(end) + begin, size_, rows, depth, 1.0, right_);
-    for (Index j = 0; j < rows; j += P::right)
-      for (Index i = j / P::left * P::left; i < rows; i += P::left) {
-        const double *l = &left_[static_cast<std::size_t>(i) * depth],
-                     *r = &right_[static_cast<std::size_t>(j) * depth];
-        if (i + P::left <= rows && j + P::right <= i + 1) {
-          multiply_panels<Products>(depth, l, r, true, row(end + i) + end + j, size_);
-        } else {
-          add_edge(l, r, i, j, end, depth);
+    constexpr Index band = 8 * P::left;  // rows of which parts stay in the cache
+    for (Index top = 0; top < rows; top += band)
+      for (Index j = 0; j < std::min(top + band, rows); j += P::right)
+        for (Index i = std::max(top, j / P::left * P::left); i < std::min(top + band, rows);
+             i += P::left) {
+          const double *l = &left_[static_cast<std::size_t>(i) * depth],
+                       *r = &right_[static_cast<std::size_t>(j) * depth];
+          if (i + P::left <= rows && j + P::right <= i + 1) {
+            multiply_panels<Products>(depth, l, r, true, row(end + i) + end + j, size_);
+          } else {
+            add_edge(l, r, i, j, end, depth);
+          }
         }
-      }
   }
 
   // A tile that reaches beyond the triangle, where A is.

@@ -19,9 +19,9 @@ namespace softmargin {
 class NewtonSchedule {
  public:
   // The most variables of one step: its matrix takes at most a quarter of the memory that kernel
-  // rows may take, and the step not much more than a second.
+  // rows may take, and the step a few seconds.
   static Index most_free(std::size_t cache_bytes) {
-    return static_cast<Index>(std::min(2500.0, std::sqrt(static_cast<double>(cache_bytes) / 32)));
+    return static_cast<Index>(std::min(5000.0, std::sqrt(static_cast<double>(cache_bytes) / 32)));
   }
 
   // The unit of work is about 0.08 ns on a processor with AVX2.
@@ -44,7 +44,7 @@ class NewtonSchedule {
 
   void worked(double work, double gain) {
     now_.work += work, now_.gain += gain;
-    if (now_.work >= 2 * newer_.work) older_ = newer_, newer_ = now_;
+    if (now_.work >= 1.25 * newer_.work) older_ = newer_, newer_ = now_;
   }
 
   bool is_due(Index free, Index active) const {
@@ -72,7 +72,7 @@ class NewtonSchedule {
   struct Point {
     double work = 0, gain = 0;
   };
-  Point now_, newer_, older_;  // newer_: when the work last doubled; older_: the time before
+  Point now_, newer_, older_;  // newer_: at 4/5 of the work or later; older_: 4/5 of that
   double patience_ = 1;
 };
 

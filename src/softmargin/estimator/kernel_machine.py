@@ -44,6 +44,15 @@ from softmargin.working_sets import BY_NAME, WorkingSet
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
+MOST_FREE = 5000
+"""The most variables of a Newton step (newton_schedule.hpp)."""
+
+
+def useful_bytes(examples: int) -> int:
+    """Bytes that hold all kernel rows, and of which a quarter holds the matrix of a Newton step on
+    one variable of every example."""
+    return max(8 * examples**2, 32 * min(examples, MOST_FREE) ** 2)
+
 
 class KernelMachine(Saving, Fitted, Observed):
     """Base of the kernel machines; a subclass defines its problems and its predictions."""
@@ -143,7 +152,7 @@ class KernelMachine(Saving, Fitted, Observed):
         settings = Settings(
             tolerances=Tolerances(float(self.tol), gap_tol),
             shrinking=bool(self.shrinking),
-            cache_bytes=cache_bytes(self.cache_size, 8 * together * largest**2) // together,
+            cache_bytes=cache_bytes(self.cache_size, together * useful_bytes(largest)) // together,
             threads=threads // together,
             max_iter=min(int(self.max_iter), NO_LIMIT),
             watch=watch,

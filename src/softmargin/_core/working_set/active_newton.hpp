@@ -51,11 +51,11 @@ class ActiveNewton {
   }
 
  private:
-  // From rows in the cache where they are there; what is missing is computed in one batch.
+  // From rows in the cache where they are there; what is missing is computed in batches.
   static void fill_in(const Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
                       Factor& on_free) {
     const Index count = static_cast<Index>(positions.size());
-    std::vector<Index> missing, missing_positions;
+    std::vector<Index> missing;
     const auto copy = [&](Index i, const Real* row, auto column) {
       for (Index j = i + 1; j < count; ++j) on_free.at(i, j) = row[column(j)];
     };
@@ -64,14 +64,20 @@ class ActiveNewton {
       if (const Real* row = matrix.held(positions[i], dual.active)) {
         copy(i, row, [&](Index j) { return positions[j]; });
       } else {
-        missing.push_back(i), missing_positions.push_back(positions[i]);
+        missing.push_back(i);
       }
     }
-    std::vector<Real> values(missing.size() * positions.size());
-    if (!missing.empty()) matrix.submatrix(missing_positions, positions, values.data());
+    constexpr std::size_t batch = 256;
+    std::vector<Real> values(std::min(batch, missing.size()) * positions.size());
+    for (std::size_t first = 0; first < missing.size(); first += batch) {
+      const std::size_t last = std::min(first + batch, missing.size());
+      std::vector<Index> rows;
+      for (std::size_t m = first; m < last; ++m) rows.push_back(positions[missing[m]]);
+      matrix.submatrix(rows, positions, values.data());
+      for (std::size_t m = first; m < last; ++m)
+        copy(missing[m], &values[(m - first) * positions.size()], [](Index j) { return j; });
+    }
     matrix.rows_computed += static_cast<std::int64_t>(missing.size());
-    for (std::size_t m = 0; m < missing.size(); ++m)
-      copy(missing[m], &values[m * positions.size()], [](Index j) { return j; });
   }
 
   const Index most_free_;
