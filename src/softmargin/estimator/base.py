@@ -74,8 +74,8 @@ class Observed(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _history: History
 
     def _validate_params(self) -> None:
-        """Checks the parameters that are not at their defaults.  Checking all of them, the defaults
-        included, would take a tenth of a fit of some hundred examples."""
+        """Checks the parameters that are not at their defaults.  The defaults are checked once for
+        each class: checking all of them takes a noticeable part of a small fit."""
         kind: Any = type(self)
         defaults = _checked_defaults(kind)
         own = {name: getattr(self, name) for name in defaults}
