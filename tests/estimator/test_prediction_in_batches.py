@@ -103,6 +103,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in other units elsewhere")
 def test_memory_does_not_grow_with_rows_and_classes():
     """All sums at once would take 400 MB, and the values of the pairs half as much again."""

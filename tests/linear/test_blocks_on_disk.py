@@ -129,6 +129,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000)
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units")
 @pytest.mark.thread_unsafe(reason="a process of its own, which takes long")
 def test_memory_is_that_of_few_blocks(tmp_path):
@@ -174,6 +175,7 @@ print(max(most))
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 @pytest.mark.thread_unsafe(reason="a process of its own, which takes long")
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
