@@ -3,6 +3,7 @@ the intercept is the one with the smallest gap."""
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, _core
+from softmargin.fitting.tolerances import Tolerances
 from softmargin.problem.formulations import CSupportVectorClassification, Part, Segments
-from softmargin.solution import StopReason
+from softmargin.solution import Certificates, Convexity, StopReason
 from softmargin.working_sets import BY_NAME, Block, SecondOrder
 from tests.cases.duals import FORMULATIONS, beta_of, make_case, random_data
 
@@ -225,3 +227,49 @@ def test_the_gap_is_a_sum_over_the_variables(name):
             v, b = (np.concatenate([arrays[s] for s in own]) for arrays in (values, beta))
             gap += min(complementarity(corner, v, b, part) for corner in v)
         assert model.primal_objective - model.dual_objective == pytest.approx(gap, rel=1e-9)
+
+
+@pytest.mark.parametrize("gap_tol", [None, 1e-3])
+def test_verdicts_of_many_are_those_of_each(gap_tol):
+    solved = SVC().fit(X, SIGN).solution_
+    some = [
+        replace(
+            solved,
+            kkt_violation=violation,
+            primal_objective=primal,
+            dual_objective=1.0,
+            convexity=convexity,
+            stop_reason=reason,
+        )
+        for violation, primal, convexity, reason in itertools.product(
+            (0.0, 1e-3, 0.1, np.nan, np.inf),
+            (1.0, 1.0005, 2.0, np.inf),
+            (Convexity.BY_CONSTRUCTION, Convexity.REFUTED),
+            (StopReason.CONVERGED, StopReason.TIME_LIMIT, StopReason.NO_PROGRESS),
+        )
+    ]
+    tolerances = Tolerances(1e-3, gap_tol)
+    together = tolerances.verdicts(Certificates.of(some)).tolist()
+    assert together == [tolerances.verdict(one) for one in some]
+    assert {StopReason.CONVERGED, StopReason.STATIONARY, StopReason.TIME_LIMIT} <= set(together)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("kind", [SVC, SVR])
+def test_the_gap_of_float32_rows_is_that_of_float64(kind, C):
+    rng = np.random.default_rng(1)
+    data = 3 + rng.normal(size=(1500, 5))
+    y = np.sin(2 * data[:, 0]) + 0.3 * rng.normal(size=len(data))
+    y = np.sign(y) if kind is SVC else y
+    machine = kind(C=C, gamma=0.3).fit(data, y)
+    coef = np.zeros(len(data))
+    coef[machine.support_] = machine.dual_coef_[0]
+    f = pairwise_kernels(data, metric="rbf", gamma=0.3) @ coef
+    error = y - f - machine.intercept_
+    slack = y * error if kind is SVC else np.abs(error) - machine.epsilon
+    primal = 0.5 * coef @ f + C * np.maximum(0, slack).sum()
+    linear = np.abs(coef).sum() if kind is SVC else y @ coef - machine.epsilon * np.abs(coef).sum()
+    found = machine.solution_
+    assert found.precision == "float32"
+    gap = primal - (linear - 0.5 * coef @ f)
+    assert found.duality_gap == pytest.approx(gap, rel=0.05, abs=5e-6 * primal)

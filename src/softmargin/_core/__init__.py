@@ -32,6 +32,7 @@ float32: Any = _module.float32
 float64: Any = _module.float64
 linear: Any = _module.linear
 testing: Any = _module.testing
+best_thresholds: Any = _module.best_thresholds
 KernelNotFinite: type[ValueError] = _module.KernelNotFinite
 means: Any = _module.means
 Outcome: Any = _module.Outcome

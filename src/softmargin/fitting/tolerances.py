@@ -40,14 +40,19 @@ class Tolerances:
         return np.minimum(self.tol, for_gap)
 
     def verdict(self, solution: Solution) -> StopReason:
-        """Like `verdicts`, for one problem."""
-        reason: StopReason = self.verdicts(Certificates.of([solution]))[0]
-        return reason
+        """Why a fit ended, for a certificate that has its solver's own reason.  A stopped fit may
+        have converged just before.  The curvature allowance, which no solver can make smaller, does
+        not count."""
+        if not solution.kkt_violation <= self.tol:
+            return solution.stop_reason
+        if solution.convexity is Convexity.REFUTED:
+            return StopReason.STATIONARY
+        gap = relative_gap(solution.primal_objective, solution.dual_objective)
+        small = self.gap_tol is None or gap <= self.gap_tol
+        return StopReason.CONVERGED if small else solution.stop_reason
 
     def verdicts(self, found: Certificates) -> NDArray[Any]:
-        """Why the fit of each problem ended, for certificates that have its solver's own reason.
-        A stopped fit may have converged just before.  The curvature allowance, which no solver can
-        make smaller, does not count."""
+        """`verdict` for each of many."""
         column = found.columns
         stationary, reasons = column["kkt_violation"] <= self.tol, column["stop_reason"].copy()
         enough = np.full_like(stationary, True)

@@ -65,9 +65,6 @@ class AllClassesDual(Dual):
         used = np.count_nonzero(np.stack(beta), axis=0)
         return np.where(used > 0, used if self.machine == "weston_watkins" else 1, 0) * self.C**2
 
-    def in_gap(self, beta: list[Array], gradient: Array, within: float) -> None:
-        return None
-
     def feasible(self, beta: list[Array]) -> list[Array]:
         """For variables within their bounds: those of Crammer-Singer whose sum is too large are
         scaled down."""

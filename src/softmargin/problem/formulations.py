@@ -25,6 +25,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin import _core
+
 Array = NDArray[np.float64]
 Starts = NDArray[np.int64] | Sequence[int]
 ROUNDING = 1e-12
@@ -78,9 +80,9 @@ class Dual:
             squares += np.where(own != 0, (part.upper - part.lower) ** 2, 0.0)
         return squares
 
-    def in_gap(self, beta: list[Array], gradient: Array, within: float) -> NDArray[np.bool_] | None:
+    def in_gap(self, beta: list[Array], gradient: Array, within: float) -> NDArray[np.bool_]:
         """The examples whose decision value changes the duality gap, if derivatives may be off by
-        `within`; None if they are not known.  The gap is the sum that `best_threshold` minimises:
+        `within`.  The gap is the sum that `best_threshold` minimises:
         a variable at its bound is not in it, unless its derivative has the wrong sign."""
         values = [-(gradient + part.offset) for part in self.parts]
         every = range(len(self.parts))
@@ -448,51 +450,8 @@ class Segments:
         If there are several, the nearest to the mean of v over the free variables or, if there are
         none, to the middle of the interval that the bounded variables allow.  At the optimum all
         of these are the same."""
-        can_rise, can_fall, first = beta < part.upper, beta > part.lower, self.starts[:-1]
-        highest = np.maximum.reduceat(np.where(can_rise, values, -np.inf), first)
-        lowest = np.minimum.reduceat(np.where(can_fall, values, np.inf), first)
-        free = can_rise & can_fall
-        count = self.sum(free.astype(np.float64))
-        mean = self.sum(np.where(free, values, 0.0)) / np.maximum(count, 1.0)
-        # One end of the interval may be missing.
-        least = np.where(np.isinf(highest), lowest, highest)
-        most = np.where(np.isinf(lowest), highest, lowest)
-        usual = np.where(count > 0, mean, 0.5 * least + 0.5 * most)
-        # Terms outside of [lowest, highest] are zero for every b inside; b is there.
-        counts = (values >= self.spread(lowest)) & (values <= self.spread(highest))
-        counts &= np.isfinite(part.upper - part.lower)
-        terms = np.flatnonzero(counts)
-        if not len(terms):
-            return usual
-        return self._best_among(terms, values, beta, part, usual)
-
-    def _best_among(
-        self, terms: NDArray[np.intp], values: Array, beta: Array, part: Part, usual: Array
-    ) -> Array:
-        """The sum has corners at the values of these terms, where its slope rises by the width
-        between the bounds; the best b is where it changes its sign."""
-        problem = np.repeat(np.arange(len(self.sizes)), self.sizes)[terms]
-        terms = terms[np.lexsort((values[terms], problem))]  # `problem` rises already
-        own = Segments(np.append(np.flatnonzero(np.diff(problem, prepend=-1)), len(terms)), 0)
-        corner, upper, lower = values[terms], part.upper[terms], part.lower[terms]
-        first, total, rounding = own.starts[:-1], own.sum(upper - lower), 1e-12
-        total = own.spread(np.where(total > 0, total, 1.0))
-        # The widths of each problem add up to one, which is taken off where the next one begins:
-        # so the running sum stays small, and problems with a large C leave no rounding in others.
-        width = (upper - lower) / total
-        jumps = width.copy()
-        jumps[first[1:]] -= 1.0
-        passed = np.cumsum(jumps)
-        passed -= own.spread(passed[first] - width[first])
-        slope = passed - own.spread(own.sum((upper - beta[terms]) / total))
-        from_here = np.minimum.reduceat(np.where(slope >= -rounding, corner, np.inf), first)
-        to_here = np.minimum.reduceat(np.where(slope > rounding, corner, np.inf), first)
-        best, which = usual.copy(), problem[first]
-        # Rounding of sums may leave no slope above zero: then the last corner is the best.
-        last = corner[own.starts[1:] - 1]
-        low, high = np.minimum(from_here, last), np.minimum(to_here, last)
-        best[which] = np.clip(usual[which], low, high)
-        return best
+        found: Array = _core.best_thresholds(values, beta, part.lower, part.upper, self.starts)
+        return found
 
     def fill(self, capacity: Array, total: Array) -> Array:
         """Variables that sum to the problem's `total`, filled one after another."""

@@ -224,6 +224,25 @@ inline auto votes(nb::ndarray<const double, nb::ndim<3>, nb::c_contig> sums,
   return to_numpy(std::move(winner), {points});
 }
 
+// The best threshold of each problem; `starts` has where they begin, and the end of the last.
+inline auto best_thresholds_of(Column<double> values, Column<double> beta, Column<double> lower,
+                               Column<double> upper, Column<std::int64_t> starts) {
+  const std::size_t size = values.size(), ends = starts.size();
+  if (beta.size() != size || lower.size() != size || upper.size() != size || ends < 1 ||
+      starts(0) != 0 || starts(ends - 1) != static_cast<std::int64_t>(size))
+    throw std::invalid_argument("arrays of a threshold do not fit together");
+  std::vector<double> found;
+  std::vector<GapTerm> terms;
+  for (std::size_t k = 0; k + 1 < ends; ++k) {
+    const std::int64_t at = starts(k);
+    if (starts(k + 1) < at) throw std::invalid_argument("the starts of problems must rise");
+    found.push_back(best_threshold({values.data() + at, beta.data() + at, lower.data() + at,
+                                    upper.data() + at, static_cast<Index>(starts(k + 1) - at)},
+                                   terms));
+  }
+  return to_numpy(std::move(found), {ends - 1});
+}
+
 // The part of the binding that does not depend on the precision.
 inline void bind_status(nb::module_ m) {
   nb::enum_<Outcome>(m, "Outcome")
@@ -237,6 +256,8 @@ inline void bind_status(nb::module_ m) {
   m.def("means", &means_of<float>, "X"_a.noconvert());
   m.def("means", &means_of<double>, "X"_a.noconvert());
   m.def("prepare_thread", &prepare_for_exceptions);
+  m.def("best_thresholds", &best_thresholds_of, "values"_a, "beta"_a, "lower"_a, "upper"_a,
+        "starts"_a);
   m.def("vote", &votes, "sums"_a, "intercept"_a, "threads"_a);
   nb::class_<SolverState>(m, "SolverState")
       .def_ro("outcome", &SolverState::outcome)

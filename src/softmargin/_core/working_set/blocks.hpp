@@ -27,7 +27,10 @@ class Blocks final : public WorkingSet<Real> {
 
   // Newton steps are on at most `most_free` variables; 0: none.
   Blocks(Index size, bool shrink, Index most_free)
-      : size_(std::max<Index>(size, 2)), rows_(size_), problem_(most_free), newton_(most_free, 1) {
+      : size_(std::max<Index>(size, 2)),
+        rows_(size_ + cache_line),
+        problem_(most_free),
+        newton_(most_free, 1) {
     if (shrink) shrinking_.emplace();
   }
 
@@ -240,6 +243,10 @@ class Blocks final : public WorkingSet<Real> {
   }
 
   static constexpr Index nobody = -1;
+
+  // In values. Rows as long as a block, often a power of two, would put a column of the matrix into
+  // very few places of the processor's cache.
+  static constexpr Index cache_line = 64 / sizeof(Real);
 
   struct Member {
     Index example;
