@@ -34,6 +34,8 @@ rows that it holds out; None if the time was too short."""
 
 FOLDS = 5
 SEED = 0
+EARLY = {StopReason.TIME_LIMIT, StopReason.INTERRUPTED}
+"""A fit that ended for one of these has no probabilities."""
 MISSING = -1.0
 """The score of a class that a fold was not trained on."""
 QUIET = {
@@ -95,7 +97,7 @@ def held_out_values(
         assert known is not None  # else `make_folds` would have made some
         return _by_variable(known, result.problems)
     values = result.held_out
-    if values is None:
+    if values is None and not EARLY & set(result.certificates.columns["stop_reason"]):
         left = seconds_left(machine, began)
         watch = Watch(len(result.problems.sizes), folds.tol, time_limit=left)
         with watch.interruptible(machine.on_interrupt == "keep"):
@@ -180,8 +182,7 @@ def seconds_left(machine: Any, began: float) -> float | None:
 def was_stopped(machine: Any) -> bool:
     """Whether a time limit or Ctrl-C ended the fit of a machine early."""
     problems = machine.solution_.problems or [machine.solution_]
-    early = (StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
-    return any(solution.stop_reason in early for solution in problems)
+    return any(solution.stop_reason in EARLY for solution in problems)
 
 
 def warn_that_it_stopped() -> None:
@@ -189,7 +190,7 @@ def warn_that_it_stopped() -> None:
         "The fit was stopped before it had probabilities: the machine predicts, but without"
         " them. Allow more time, or fit with probability=False.",
         ConvergenceWarning,
-        stacklevel=7,
+        stacklevel=6,
     )
 
 

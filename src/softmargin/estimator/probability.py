@@ -101,7 +101,12 @@ class Probability(PredictProba):
         if not self.probability:
             return
         if scores_classes(self):
-            self._calibrate_scores(X, np.ravel(y), weight, began)
+            labels, fit_fold = np.ravel(y), partial(_fit_fold, self)
+            scores = class_scores(self, X, labels, weight, began, fit_fold)
+            if scores is not None:
+                of = np.searchsorted(self.classes_, labels[scores.rows])
+                with one_blas_thread():
+                    self._curve, self._mixing = fit_scores(scores.values, of, weight[scores.rows])
             return
         values = held_out_values(self, X, np.ravel(y), weight, result, folds, began)
         if values is None:
@@ -112,15 +117,8 @@ class Probability(PredictProba):
         self.probA_, self.probB_ = fit_sigmoids(values, first, own, stated.starts)
         self._agreeing = self.probability != "platt"
         if len(self.classes_) == 2:  # here a positive value means the second class
-            self._curve = fit_curve(-values[tested], ~first[tested], own[tested])
-
-    def _calibrate_scores(self, X: Any, labels: NDArray[Any], weight: Array, began: float) -> None:
-        held_out = class_scores(self, X, labels, weight, began, partial(_fit_fold, self))
-        if held_out is None:
-            return
-        of = np.searchsorted(self.classes_, labels[held_out.rows])
-        with one_blas_thread():
-            self._curve, self._mixing = fit_scores(held_out.values, of, weight[held_out.rows])
+            with one_blas_thread():
+                self._curve = fit_curve(-values[tested], ~first[tested], own[tested])
 
 
 def _fit_fold(
