@@ -106,9 +106,10 @@ class Classifier(Probability, ClassifierMixin, KernelMachine):  # type: ignore[m
         with unchanged_on_error(self) as began:
             X, y = self._validate_examples(X, y, numeric_target=False)
             problems, weight = self._state(y, sample_weight)
-            result = self._solve(X, weight, problems, began)
+            folds = self._folds(X, y, weight, problems)
+            result = self._solve(X, weight, problems, began, folds)
             self._keep_result(X, result)
-            self._calibrate(X, y, weight, result, began)
+            self._calibrate(X, y, weight, result, folds, began)
             self._warn_unless_converged()
             warn_unless_scaled(self, X, stacklevel=4)
         return self

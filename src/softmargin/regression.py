@@ -65,9 +65,10 @@ class Regressor(Intervals, RegressorMixin, KernelMachine):  # type: ignore[misc]
         with unchanged_on_error(self) as began:
             X, y = self._validate_examples(X, y, numeric_target=True)
             problem, weight = self._state(y, sample_weight)
-            result = self._solve(X, weight, problem, began)
+            folds = self._folds(X, y, weight, problem)
+            result = self._solve(X, weight, problem, began, folds)
             self._keep_result(X, result)
-            self._keep_residuals(X, y, weight, result, began)
+            self._keep_residuals(X, y, weight, result, folds, began)
             self._warn_unless_converged()
             warn_unless_scaled(self, X, stacklevel=4)
         return self

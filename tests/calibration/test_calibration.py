@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from softmargin.calibration import class_scores
 from softmargin.calibration.agreement import agreeing
 from softmargin.calibration.residuals import half_width, laplace_scale, sorted_residuals
-from softmargin.calibration.sigmoid import fit_sigmoid, sigmoid, soft_targets
+from softmargin.calibration.sigmoid import fit_sigmoids, sigmoid, soft_targets
 from softmargin.calibration.signed_curve import KNOTS, STIFFNESS, curve_probabilities, fit_curve
 
 
@@ -23,21 +23,33 @@ def noisy(seed, count=200):
     )
 
 
+def weights(positive, weight):
+    return weight[positive].sum(), weight[~positive].sum()
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_sigmoid_is_the_optimum_of_another_solver(seed):
     values, positive, weight = noisy(seed)
-    targets, weight = soft_targets(positive, weight), weight.astype(float)
+    targets, weight = soft_targets(positive, *weights(positive, weight)), weight.astype(float)
 
     def loss(point):
         z = point[0] * values + point[1]
         return weight @ (np.logaddexp(0, z) - (1 - targets) * z)
 
-    found = loss(fit_sigmoid(values, positive, weight))
+    found = loss(fit_sigmoids(values, positive, weight))
     best = minimize(loss, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-11})
     assert found <= best.fun + 1e-8
 
 
-@pytest.mark.parametrize("fit", [fit_sigmoid, fit_curve])
+def test_sigmoids_of_many_problems_are_those_of_each():
+    problems = [noisy(seed, count) for seed, count in enumerate((200, 1, 17, 60))]
+    starts = np.cumsum([0, 200, 1, 17, 60])
+    together = fit_sigmoids(*map(np.concatenate, zip(*problems, strict=True)), starts)
+    alone = [np.concatenate(fit_sigmoids(*problem)) for problem in problems]
+    np.testing.assert_allclose(np.transpose(together), alone, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fit", [fit_sigmoids, fit_curve])
 def test_weights_are_repetitions(fit):
     values, positive, weight = noisy(0)
     repeated = [np.repeat(a, weight) for a in (values, positive)]
@@ -50,7 +62,7 @@ def test_curve_is_the_optimum_of_its_side(seed):
     """The optimality conditions of a convex problem with slopes of at least zero."""
     values, second, weight = noisy(seed)
     weight, slopes = weight.astype(float), fit_curve(values, second, weight.astype(float))
-    targets = soft_targets(second, weight)
+    targets = soft_targets(second, *weights(second, weight))
     changes = np.diff(np.eye(len(KNOTS)), axis=0)
     for side, share, own in ((values < 0, 1 - targets, 0), (values >= 0, targets, 1)):
         ends = np.append(KNOTS[1:], np.inf)
@@ -80,7 +92,7 @@ def test_one_sided_decision_values(values, positives):
     slopes = fit_curve(values, second, np.ones(20))
     assert np.isfinite(slopes).all()
     assert np.isfinite(curve_probabilities(np.array([-1e300, 0.0, 1e300]), slopes)).all()
-    assert np.isfinite(fit_sigmoid(values, second, np.ones(20))).all()
+    assert np.isfinite(fit_sigmoids(values, second, np.ones(20))).all()
 
 
 @given(

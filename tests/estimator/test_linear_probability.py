@@ -1,6 +1,7 @@
 """Probabilities of LinearSVC."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold
 
 from softmargin import LinearSVC, cli, load
-from softmargin.estimator.linear_probability import linear_out_of_fold
+from softmargin.estimator.linear_probability import fit_fold
+from softmargin.estimator.out_of_fold import class_scores
 from softmargin.io.file_error import FileError
 from softmargin.io.models.formats import read_any_model
 from tests.cases.noisy_classes import data
@@ -79,7 +81,7 @@ def test_the_values_are_those_of_separate_fits(parameters, classes):
     X, y, _, _ = data(classes, 120)
     folds = [(np.arange(k, 120, 2), np.arange(1 - k, 120, 2)) for k in (0, 1)]
     whole = machine(**parameters, cv=folds, tol=1e-9, max_iter=100_000, warm_start=True).fit(X, y)
-    found = linear_out_of_fold(whole, X, y, np.ones(120), 0.0)
+    found = class_scores(whole, X, y, np.ones(120), 0.0, partial(fit_fold, whole))
     np.testing.assert_array_equal(found.rows, np.arange(120))
     for train, test in folds:
         own = LinearSVC(**parameters, tol=1e-9, max_iter=100_000).fit(X[train], y[train])

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_friedman1
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold
 
 import softmargin
-from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM, StopReason
 from tests.cases.noisy_classes import data
 
 
@@ -233,3 +233,20 @@ def test_a_nu_that_is_infeasible_in_a_fold():
     folds = "must be an int in the range"
     with pytest.raises(ValueError, match=folds):
         SVC(probability=True, cv=1).fit(X, y)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_fit_that_is_stopped(classes):
+    """Ctrl-C and the time limit end all; a callback only ends the fit of all examples."""
+    X, y, points, _ = data(classes, 900)
+    stopped = SVC(probability=True, callbacks=[lambda status: StopReason.INTERRUPTED])
+    without = pytest.warns(ConvergenceWarning, match="stopped before it had probabilities")
+    with pytest.warns(ConvergenceWarning, match="The fit was interrupted"), without:
+        stopped.fit(X, y)
+    stopped.predict(points)
+    with pytest.raises(NotFittedError, match="Fit again with probability=True"):
+        stopped.predict_proba(points)
+    ended = SVC(probability=True, callbacks=[lambda status: True])
+    with pytest.warns(ConvergenceWarning, match="stopped by a callback"):
+        ended.fit(X, y)
+    np.testing.assert_allclose(ended.predict_proba(points).sum(axis=1), 1)

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from softmargin import SVC, SVR, GridSearchCV, LinearSVC, NuSVC, RandomizedSearchCV
-from softmargin.estimator import linear_probability, out_of_fold
+from softmargin.estimator import out_of_fold
 from tests.cases.noisy_classes import data
 
 
@@ -20,8 +20,7 @@ def folds_solved(monkeypatch):
         calls.append(type(machine).__name__)
         return real(machine, *arguments)
 
-    for module in (out_of_fold, linear_probability):
-        monkeypatch.setattr(module, "weighted_splits", counted)
+    monkeypatch.setattr(out_of_fold, "weighted_splits", counted)
     return calls
 
 

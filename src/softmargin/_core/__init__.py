@@ -37,6 +37,7 @@ KernelNotFinite: type[ValueError] = _module.KernelNotFinite
 means: Any = _module.means
 Outcome: Any = _module.Outcome
 prepare_thread: Any = _module.prepare_thread
+repaired: Any = _module.repaired
 SolverState: Any = _module.SolverState
 text: Any = _module.text
 vote: Any = _module.vote

@@ -9,13 +9,16 @@
 // long as the gap is larger, the tolerance on the violation is lowered.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "dual.hpp"
+#include "feasible.hpp"
 #include "gap.hpp"
 #include "kernel_matrix.hpp"
 #include "progress.hpp"
@@ -74,6 +77,23 @@ class Decomposition {
     gradient_known_ = true;
   }
 
+  // Another problem on the same examples follows, after finish(): it differs from the first one in
+  // the bounds and the sums of the variables, which are those of `other` (by example). It starts
+  // near the solution of the first problem, whose rows are in the cache. It is solved when its
+  // violation is at most `tolerance`, whatever its gap.
+  void restart(const std::vector<Part>& other, double tolerance) {
+    if (first_beta_.empty()) remember();
+    move_within(other);
+    update_gradient();
+    state_ = {};
+    state_.objective = dual_.objective();
+    tolerance_ = tolerance;
+    gap_tolerance_ = most_rounding_ = infinity;
+    until_shrink_ = period_;
+    progress_ = Progress(dual_.size(), dual_.is_bounded());
+    near_optimum_ = all_to_the_end_ = false;
+  }
+
   SolverState run(std::int64_t max_iterations, double max_seconds) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(max_seconds);
@@ -117,6 +137,49 @@ class Decomposition {
   const Order& order() const { return matrix_.order(); }
 
  private:
+  // Where the first problem has ended.
+  void remember() {
+    const std::size_t size = dual_.p.size();
+    first_gradient_.resize(size);
+    first_beta_.assign(dual_.parts.size(), std::vector<double>(size));
+    for (Index k = 0; k < dual_.size(); ++k) {
+      const Index example = order().example_at[k];
+      first_gradient_[example] = dual_.gradient[k];
+      for (std::size_t s = 0; s < dual_.parts.size(); ++s)
+        first_beta_[s][example] = dual_.parts[s].beta[k];
+    }
+  }
+
+  // From there to the nearest bounds of `other`, and to its sums.
+  void move_within(const std::vector<Part>& other) {
+    std::vector<double> sums;
+    for (std::size_t s = 0; s < dual_.parts.size(); ++s) {
+      Part& part = dual_.parts[s];
+      const Part& given = other[s];
+      for (Index k = 0; k < dual_.size(); ++k) {
+        const Index example = order().example_at[k];
+        part.lower[k] = given.lower[example], part.upper[k] = given.upper[example];
+        part.set(k, std::clamp(first_beta_[s][example], part.lower[k], part.upper[k]));
+      }
+      sums.push_back(std::accumulate(given.beta.begin(), given.beta.end(), 0.0));
+    }
+    give_sums(dual_, sums);
+  }
+
+  // The gradient, from that of the first problem's end and the variables that differ from it.
+  void update_gradient() {
+    std::vector<Index> moved;
+    std::vector<double> changes;
+    for (Index k = 0; k < dual_.size(); ++k) {
+      const Index example = order().example_at[k];
+      double change = dual_.total_beta(k);
+      for (const std::vector<double>& beta : first_beta_) change -= beta[example];
+      if (change != 0) moved.push_back(k), changes.push_back(change);
+      dual_.gradient[k] = first_gradient_[example];
+    }
+    working_set_->update(dual_, matrix_, moved, changes);
+  }
+
   void start() {
     if (!gradient_known_)
       shrinking_ ? shrinking_->start(dual_, matrix_) : start_gradient(dual_, matrix_);
@@ -284,7 +347,7 @@ class Decomposition {
   std::unique_ptr<WorkingSet<Real>> working_set_;
   Shrinking<Real>* const shrinking_;  // the working set's; null: all variables stay
   double tolerance_;                  // on the violation
-  const double gap_tolerance_;
+  double gap_tolerance_;
   double most_rounding_;  // infinity: no limit to check
   double gap_share_ = 0;  // the gap, relative to the largest allowed
   static constexpr int most_lowered = 10;
@@ -295,6 +358,8 @@ class Decomposition {
   Progress progress_;
   bool gradient_known_ = false, started_ = false, near_optimum_ = false, all_to_the_end_ = false;
   SolverState state_;
+  std::vector<double> first_gradient_;           // of the first problem's end, by example
+  std::vector<std::vector<double>> first_beta_;  // likewise, for each part
 };
 
 }  // namespace softmargin

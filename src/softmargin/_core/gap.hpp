@@ -78,7 +78,8 @@ inline double best_threshold(const GapVariables& of, std::vector<GapTerm>& terms
     if (value >= lowest && value <= highest && rise + fall < infinity)
       terms.push_back({value, rise, fall});
   }
-  // One end of the interval may be missing.
+  // One end of the interval may be missing; or both, if no variable can move.
+  if (highest == -infinity && lowest == infinity) highest = lowest = 0;
   const double from = highest > -infinity ? highest : lowest;
   const double to = lowest < infinity ? lowest : highest;
   const double usual = free > 0 ? sum / free : 0.5 * from + 0.5 * to;

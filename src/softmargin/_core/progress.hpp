@@ -34,7 +34,7 @@ class Progress {
   void begin_at(std::int64_t now) { closer_ = lower_ = now; }
 
  private:
-  const std::int64_t window_, long_window_;
+  std::int64_t window_, long_window_;
   std::int64_t closer_ = 0, lower_ = 0;  // when the violation and the objective last improved
   double best_violation_ = std::numeric_limits<double>::infinity();
   double best_objective_ = std::numeric_limits<double>::infinity();

@@ -8,8 +8,12 @@ Lin and Weng, 2007).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from softmargin.problem.formulations import Segments, Starts
 
 Array = NDArray[np.float64]
 
@@ -26,36 +30,56 @@ def sigmoid(x: Array) -> Array:
     return probability
 
 
-def soft_targets(positive: NDArray[np.bool_], weight: Array) -> Array:
-    """Platt's targets."""
-    ones, zeros = weight[positive].sum(), weight[~positive].sum()
+def soft_targets(positive: NDArray[np.bool_], ones: Any, zeros: Any) -> Array:
+    """Platt's targets, for classes of these weights."""
     targets: Array = np.where(positive, (ones + 1) / (ones + 2), 1 / (zeros + 2))
     return targets
 
 
-def fit_sigmoid(values: Array, positive: NDArray[np.bool_], weight: Array) -> tuple[float, float]:
-    """A and B."""
-    targets = soft_targets(positive, weight)
-
-    def loss(point: Array) -> float:
-        z = point[0] * values + point[1]
-        return float(weight @ (np.logaddexp(0.0, z) - (1 - targets) * z))
-
-    odds = (weight[~positive].sum() + 1) / (weight[positive].sum() + 1)
-    point = np.array([0.0, np.log(odds)])
+def fit_sigmoids(
+    values: Array, positive: NDArray[np.bool_], weight: Array, starts: Starts = ()
+) -> tuple[Array, Array]:
+    """A and B of each problem: problem k has the values from starts[k] to starts[k + 1].  All are
+    solved together, because most of their time would be that of calling numpy."""
+    each = Segments(starts, len(values))
+    ones, zeros = (each.sum(np.where(own, weight, 0.0)) for own in (positive, ~positive))
+    targets = soft_targets(positive, each.spread(ones), each.spread(zeros))
+    points = np.stack([np.zeros_like(ones), np.log((zeros + 1) / (ones + 1))])
+    loss, p = _loss(points, values, targets, weight, each)
+    ended = np.zeros(len(ones), dtype=bool)
     for _ in range(ITERATIONS):
-        p = sigmoid(point[0] * values + point[1])
-        slope, bend = weight * (targets - p), weight * p * (1 - p)
-        gradient = np.array([slope @ values, slope.sum()])
-        if (np.abs(gradient) < GRADIENT).all():
+        gradient, step = _newton_step(values, weight * (targets - p), weight * p * (1 - p), each)
+        ended |= (np.abs(gradient) < GRADIENT).all(axis=0)
+        if ended.all():
             break
-        mixed = bend @ values
-        hessian = np.array([[bend @ values**2, mixed], [mixed, bend.sum()]]) + RIDGE * np.eye(2)
-        step = -np.linalg.solve(hessian, gradient)
-        length, before, fall = 1.0, loss(point), gradient @ step
-        while length > SHORTEST and not loss(point + length * step) < before + 1e-4 * length * fall:
-            length /= 2
-        if length <= SHORTEST:
-            break
-        point = point + length * step
-    return float(point[0]), float(point[1])
+        length, fall = np.where(ended, 0.0, 1.0), (gradient * step).sum(axis=0)
+        while True:
+            after, p = _loss(points + length * step, values, targets, weight, each)
+            short = ~ended & ~(after < loss + 1e-4 * length * fall)
+            if not short.any():
+                break
+            length = np.where(short, length / 2, length)
+            ended |= length < SHORTEST
+            length[ended & short] = 0.0
+        points, loss = points + length * step, after
+    return points[0], points[1]
+
+
+def _loss(
+    points: Array, values: Array, targets: Array, weight: Array, each: Segments
+) -> tuple[Array, Array]:
+    """The log loss of each problem, and the probability of each value."""
+    z = each.spread(points[0]) * values + each.spread(points[1])
+    small = np.exp(-np.abs(z))
+    losses = np.log1p(small) + np.maximum(z, 0.0) - (1 - targets) * z
+    return each.sum(weight * losses), np.where(z >= 0, small, 1.0) / (1.0 + small)
+
+
+def _newton_step(values: Array, slope: Array, bend: Array, each: Segments) -> tuple[Array, Array]:
+    """The gradient of each problem by A and B, and Newton's step."""
+    by_a, by_b = each.sum(slope * values), each.sum(slope)
+    bend_a = bend * values
+    aa, ab, bb = each.sum(bend_a * values) + RIDGE, each.sum(bend_a), each.sum(bend) + RIDGE
+    determinant = aa * bb - ab * ab
+    step = np.stack([ab * by_b - bb * by_a, ab * by_a - aa * by_b]) / determinant
+    return np.stack([by_a, by_b]), step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,10 @@ class ExamplesByClass:
         return np.repeat(
             np.arange(len(self.labels), dtype=np.int32), np.diff(self.class_starts)
         ).astype(np.int32)
+
+    def without(self, left_out: NDArray[np.bool_]) -> Any:
+        """The same problems, in which these rows of X have a price of zero."""
+        return replace(self, price=np.where(left_out[self.order], 0.0, self.price))
 
     def support(self, whole: Array) -> tuple[Indices, Indices, Array]:
         """The support vectors, how many each class has, and their coefficients, of coefficients

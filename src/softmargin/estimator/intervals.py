@@ -14,9 +14,11 @@ from softmargin.calibration.residuals import (
     sorted_residuals,
 )
 from softmargin.estimator.conventions import NotFittedError, available_if
-from softmargin.estimator.out_of_fold import out_of_fold
+from softmargin.estimator.out_of_fold import held_out_values, make_folds
 from softmargin.estimator.validation import with_probability
+from softmargin.fitting.held_out import Folds
 from softmargin.fitting.kernel_fit import FitResult
+from softmargin.fitting.problems import OneProblem
 
 Array = NDArray[np.float64]
 
@@ -27,24 +29,39 @@ class Intervals:
     probability: bool
     cv: Any
 
+    def _folds(self, X: Any, y: Any, weight: Array, problem: OneProblem) -> Folds | None:
+        """The folds to be solved with the problem of a fit."""
+        if not self.probability:
+            return None
+        if (weight > 0).sum() < 2:
+            raise ValueError(
+                "probability=True needs two examples or more, each predicted from the others; got"
+                f" {(weight > 0).sum()} with a positive weight."
+            )
+        return make_folds(self, X, np.asarray(y).ravel(), weight, problem)
+
     def _keep_residuals(
-        self, X: Any, y: Any, weight: Array, result: FitResult, began: float
+        self,
+        X: Any,
+        y: Any,
+        weight: Array,
+        result: FitResult,
+        folds: Folds | None,
+        began: float,
     ) -> None:
         """Sets what `predict_interval` needs, and LIBSVM's Laplace scale."""
         for name in ("_residuals", "probA_"):
             self.__dict__.pop(name, None)
         if not self.probability:
             return
-        if (weight > 0).sum() < 2:
-            raise ValueError(
-                "probability=True needs two examples or more, each predicted from the others; got"
-                f" {(weight > 0).sum()} with a positive weight."
-            )
         target = np.asarray(y, dtype=np.float64).ravel()
-        held_out = out_of_fold(self, X, target, weight, result, began)
-        if held_out is None:
+        predicted = held_out_values(self, X, target, weight, result, folds, began)
+        if predicted is None:
             return
-        residuals, own = target[held_out.rows] - held_out.values, weight[held_out.rows]
+        problem: Any = result.problems
+        tested = np.isfinite(predicted)
+        rows = problem.ids[tested]
+        residuals, own = target[rows] - predicted[tested], weight[rows]
         self._residuals = sorted_residuals(residuals, own)
         self.probA_ = np.array([laplace_scale(residuals, own)])
 

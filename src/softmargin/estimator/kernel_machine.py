@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from functools import partial
 from numbers import Integral, Real
@@ -25,6 +26,7 @@ from softmargin.estimator.conventions import (
 from softmargin.estimator.fitted import Fitted
 from softmargin.estimator.validation import for_core, indexable
 from softmargin.fitting import planning
+from softmargin.fitting.held_out import Folds
 from softmargin.fitting.kernel_fit import FitResult, KernelFit
 from softmargin.fitting.kernel_solver import Settings
 from softmargin.fitting.memory import cache_bytes
@@ -32,6 +34,7 @@ from softmargin.fitting.problems import Problems, Stated
 from softmargin.fitting.side_by_side import run_all
 from softmargin.fitting.slices import NO_LIMIT
 from softmargin.fitting.tolerances import Tolerances
+from softmargin.fitting.warm_start import Kept
 from softmargin.io.models.save_and_load import Saving
 from softmargin.problem.convexity import ConvexityCheck
 from softmargin.problem.gamma import gamma_value
@@ -125,9 +128,14 @@ class KernelMachine(Saving, Fitted, Observed):
         gamma = gamma_value(self.gamma, X, weight) if uses_gamma else 1.0
         return make_kernel(self.kernel, gamma, self.coef0, self.degree)
 
-    def _solve(self, X: Any, weight: Array, problems: Problems, began: float) -> FitResult:
-        """Solves the problems of a fit that began at `began`; `weight` is that of each example
-        of X."""
+    def _solve(
+        self, X: Any, weight: Array, problems: Problems, began: float, folds: Folds | None = None
+    ) -> FitResult:
+        """Solves the problems of a fit that began at `began`, and their folds; `weight` is that of
+        each example of X.  A fit that may be stopped, and then keeps its model, solves all its
+        problems before the first fold: see `_solve_folds`."""
+        may_stop = self.time_limit is not None or self.on_interrupt == "keep"
+        at_once = folds if not may_stop and self.checkpoint is None else None
         kernel, count = self._make_kernel(X, weight), len(problems.sizes)
         recorder = None
         if self.checkpoint is not None:
@@ -136,14 +144,28 @@ class KernelMachine(Saving, Fitted, Observed):
             values = kernel.sample(X) if isinstance(kernel, Function) else None
             recorder = self._recorder(X, _stated(singles), variables, values)
         with self._watched(X, count, recorder, began) as watch:
-            return self._train(kernel, X, problems, watch, recorder)
+            kept = self._kept if self.warm_start and hasattr(self, "_kept") else {}
+            return self._train(kernel, X, problems, watch, recorder, kept, at_once)
+
+    def _solve_folds(self, X: Any, result: FitResult, folds: Folds, watch: Watch) -> FitResult:
+        """The folds of a fit that has come to its end."""
+        kept, started = result.kept(), copy.copy(self)
+        started.max_iter = 0
+        return started._train(result.kernel, X, result.problems, watch, None, kept, folds)
 
     def _plan(self, size: int, kernel: Kernel) -> planning.Plan:
         """How to solve a problem of this many examples."""
         return planning.plan(self.working_set, self.precision, size, kernel)
 
     def _train(
-        self, kernel: Kernel, X: Any, problems: Problems, watch: Watch, recorder: Recorder | None
+        self,
+        kernel: Kernel,
+        X: Any,
+        problems: Problems,
+        watch: Watch,
+        recorder: Recorder | None,
+        kept: Mapping[Any, Kept],
+        folds: Folds | None,
     ) -> FitResult:
         threads = planning.threads(self.n_jobs)
         together = planning.problems_at_once(problems.sizes, threads, callable(self.kernel))
@@ -165,7 +187,8 @@ class KernelMachine(Saving, Fitted, Observed):
             plan=lambda size: self._plan(size, kernel),
             settings=settings,
             recorder=recorder,
-            kept=self._kept if self.warm_start and hasattr(self, "_kept") else {},
+            kept=kept,
+            folds=folds,
         )
         alone = recorder is not None or callable(self.kernel)
         groups = planning.groups(problems.sizes, together, alone)

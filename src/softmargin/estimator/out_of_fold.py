@@ -1,8 +1,7 @@
 """Decision values of examples, each from a machine that was not trained on it, for probabilities.
 
-Where the solver needed many steps, the engine of the searches solves the folds: it computes the
-kernel once, and each fold begins at the solution of all examples.  Otherwise folds are fits of
-their own, which compute only the kernel rows that they need.
+The folds of a kernel machine are solved with the problems of its fit, by the same solvers
+(:mod:`softmargin.fitting.held_out`).  Those of other machines are fits of their own.
 """
 
 from __future__ import annotations
@@ -18,19 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.estimator.conventions import ConvergenceWarning
-from softmargin.estimator.one_vs_one import pairs
+from softmargin.estimator.one_vs_one import Pairs
+from softmargin.fitting.held_out import Fold, Folds
 from softmargin.fitting.kernel_fit import FitResult
 from softmargin.fitting.linear_problem import COUPLED
+from softmargin.fitting.problems import Problems
+from softmargin.solution import StopReason
 from softmargin.watching import Watch
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Split = tuple[Rows, Rows]
+FitFold = Callable[[Any, NDArray[Any], Array, Split, "float | None"], "Array | None"]
+"""Trains a machine on a fold in the seconds that are left, and returns the decision values of the
+rows that it holds out; None if the time was too short."""
 
 FOLDS = 5
-EASY = 2
-"""Up to this many iterations for each variable, folds are fits of their own."""
 SEED = 0
+EARLY = {StopReason.TIME_LIMIT, StopReason.INTERRUPTED}
+"""A fit that ended for one of these has no probabilities."""
 MISSING = -1.0
 """The score of a class that a fold was not trained on."""
 QUIET = {
@@ -56,46 +61,108 @@ class OutOfFold:
     values: Array
 
 
-def out_of_fold(
-    machine: Any, X: Any, y: Any, weight: Array, result: FitResult, began: float
-) -> OutOfFold | None:
-    """Values from the folds of a machine (`machine.cv`) that has just been fitted to X and y: for a
-    classifier, a column for each pair of classes, positive for the first, or for each class that
-    it scores; for a regression, its predictions.  None, with a warning, if the time limit or Ctrl-C
-    ends them early."""
-    from softmargin.model_selection.out_of_fold import out_of_fold as held_out
-    from softmargin.model_selection.paths import Stopped
+def make_folds(machine: Any, X: Any, y: Any, weight: Array, problems: Problems) -> Folds | None:
+    """The folds of a machine (`machine.cv`) that is about to be fitted to X and y, with these
+    problems; None if they are not needed, or are to be fits of their own."""
+    if scores_classes(machine) or known_values(machine, y, weight) is not None:
+        return None
+    folds = []
+    for train, test in weighted_splits(machine, X, y, weight):
+        left_out, tested = np.ones(len(y), dtype=bool), np.zeros(len(y), dtype=bool)
+        left_out[train], tested[test] = False, True
+        own = problems.without(left_out)
+        if isinstance(own, Pairs) and len(np.unique(y[train])) > 1:
+            try:
+                machine._check_pairs(own)
+            except ValueError as error:
+                raise ValueError(f"A fold of probability cannot be trained: {error}") from error
+        folds.append(Fold(own, tested))
+    return Folds(folds, float(machine.tol), int(machine.max_iter))
 
-    classes = getattr(machine, "classes_", None)
+
+def held_out_values(
+    machine: Any,
+    X: Any,
+    y: Any,
+    weight: Array,
+    result: FitResult,
+    folds: Folds | None,
+    began: float,
+) -> Array | None:
+    """A value for each variable of each problem of a fit: the decision value of its example (for a
+    pair of classes, positive for the first), or NaN if no fold holds it out.  None, with a warning,
+    if the time limit or Ctrl-C ends the folds early."""
+    if folds is None:
+        known = known_values(machine, y, weight)
+        assert known is not None  # else `make_folds` would have made some
+        return _by_variable(known, result.problems)
+    values = result.held_out
+    if values is None and not EARLY & set(result.certificates.columns["stop_reason"]):
+        left = seconds_left(machine, began)
+        watch = Watch(len(result.problems.sizes), folds.tol, time_limit=left)
+        with watch.interruptible(machine.on_interrupt == "keep"):
+            values = machine._solve_folds(X, result, folds, watch).held_out
+    if values is None:
+        warn_that_it_stopped()
+    elif isinstance(result.problems, Pairs):
+        _fill_missing_classes(values, result.problems, folds)
+    return values
+
+
+def _by_variable(known: OutOfFold, problems: Problems) -> Array:
+    """Values by example, and by pair of classes, as `held_out_values` has them."""
+    count, columns = len(problems.sizes), known.values
+    if columns.ndim == 1:  # with two classes, the engine's value is positive for the second
+        columns = (-columns if isinstance(problems, Pairs) else columns)[:, None]
+    ids = problems.state(range(count)).ids
+    whole = np.full((max(ids.max(), known.rows.max()) + 1, count), np.nan)
+    whole[known.rows] = columns
+    values: Array = whole[ids, np.repeat(np.arange(count), problems.sizes)]
+    return values
+
+
+def _fill_missing_classes(values: Array, pairs: Pairs, folds: Folds) -> None:
+    """A class that a fold was not trained on loses by the margin against the others, and pairs of
+    such classes are undecided, as in LIBSVM."""
+    everything = range(len(pairs.sizes))
+    ids, (first, second) = pairs.state(everything).ids, pairs.classes
+    for fold in folds.folds:
+        own: Any = fold.problems
+        trained = np.add.reduceat(own.price > 0, pairs.class_starts[:-1]) > 0
+        if trained.all():
+            continue
+        known = trained.astype(np.float64)
+        missing = np.repeat(~(trained[first] & trained[second]), pairs.sizes)
+        missing &= fold.tested[ids] & np.isnan(values)
+        values[missing] = np.repeat(known[first] - known[second], pairs.sizes)[missing]
+
+
+def class_scores(
+    machine: Any, X: Any, y: NDArray[Any], weight: Array, began: float, fit_fold: FitFold
+) -> OutOfFold | None:
+    """A column of scores for each class, by folds that are fits of their own; for two classes, the
+    decision value with both signs.  None, with a warning, if the folds end early."""
     known = known_values(machine, y, weight)
     if known is not None:
-        one = classes is not None and known.values.ndim == 1
-        return OutOfFold(known.rows, -known.values[:, None]) if one else known
-    folds = weighted_splits(machine, X, y, weight)
-    whole = [fold for fold in folds if classes is None or len(np.unique(y[fold[0]])) > 1]
-    quiet = type(machine)(**{**machine.get_params(deep=False), **QUIET})
-    if hasattr(machine, "_gamma"):  # one kernel for all folds, that of all examples
-        quiet.gamma = machine._gamma
-    watch = Watch(1, float(machine.tol), time_limit=seconds_left(machine, began))
-    try:
-        with watch.interruptible(machine.on_interrupt == "keep"):
-            hard = int(result.iterations.sum()) > EASY * int(np.sum(result.problems.sizes))
-            hard = hard and not scores_classes(machine)  # the engine solves pairs of classes
-            kept = result.kept() if hard else None
-            found = held_out(quiet, X, y, whole, weight, kept, watch, share=hard).values
-    except ValueError as error:
-        raise ValueError(f"A fold of probability cannot be trained: {error}") from error
-    except Stopped:
-        warn_that_it_stopped()
-        return None
+        one = known.values.ndim == 1
+        return OutOfFold(known.rows, np.stack([-known.values, known.values], 1)) if one else known
+    folds, classes = weighted_splits(machine, X, y, weight), machine.classes_
+    scores = np.full((len(y), len(classes)), np.nan)
+    for train, test in folds:
+        trained = np.flatnonzero(np.isin(classes, y[train]))
+        if len(trained) == 1:
+            continue
+        left = seconds_left(machine, began)
+        with warnings.catch_warnings():
+            # A fold that ends at max_iter: the fit of all examples has said so already.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            values = None if left == 0.0 else fit_fold(X, y, weight, (train, test), left)
+        if values is None:
+            warn_that_it_stopped()
+            return None
+        scores[np.ix_(test, trained)] = fold_scores(machine, values, len(classes))
     rows = np.unique(np.concatenate([test for _, test in folds]))
-    if classes is None:
-        return OutOfFold(rows, found[rows])
-    if scores_classes(machine):
-        return OutOfFold(rows, with_missing_scores(found, folds, y, classes)[rows])
-    # With two classes, the engine's value is positive for the second.
-    values = -found[:, None] if found.ndim == 1 else found
-    return OutOfFold(rows, _with_missing_classes(values, folds, y, classes)[rows])
+    return OutOfFold(rows, with_missing_scores(scores, folds, y, classes)[rows])
 
 
 def known_values(machine: Any, y: Any, weight: Array) -> OutOfFold | None:
@@ -112,12 +179,18 @@ def seconds_left(machine: Any, began: float) -> float | None:
     return None if limit is None else max(limit - (time.perf_counter() - began), 0.0)
 
 
+def was_stopped(machine: Any) -> bool:
+    """Whether a time limit or Ctrl-C ended the fit of a machine early."""
+    problems = machine.solution_.problems or [machine.solution_]
+    return any(solution.stop_reason in EARLY for solution in problems)
+
+
 def warn_that_it_stopped() -> None:
     warnings.warn(
         "The fit was stopped before it had probabilities: the machine predicts, but without"
         " them. Allow more time, or fit with probability=False.",
         ConvergenceWarning,
-        stacklevel=7,
+        stacklevel=6,
     )
 
 
@@ -193,19 +266,3 @@ def with_missing_scores(
         if known.sum() == 1:
             scores[np.ix_(test, np.flatnonzero(known))] = -MISSING
     return scores
-
-
-def _with_missing_classes(
-    values: Array, folds: list[Split], y: NDArray[Any], classes: NDArray[Any]
-) -> Array:
-    """A class that a fold was not trained on loses by the margin against the others, and pairs of
-    such classes are undecided, as in LIBSVM."""
-    values = values.copy()
-    first, second = np.array(pairs(len(classes))).T
-    for train, test in folds:
-        known = np.isin(classes, y[train]).astype(np.float64)
-        if known.all():
-            continue
-        columns = np.flatnonzero((known[first] == 0) | (known[second] == 0))
-        values[np.ix_(test, columns)] = (known[first] - known[second])[columns]
-    return values

@@ -11,20 +11,31 @@ contradict the prediction.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.calibration.class_scores import fit_scores
-from softmargin.calibration.sigmoid import fit_sigmoid
+from softmargin.calibration.sigmoid import fit_sigmoids
 from softmargin.calibration.signed_curve import fit_curve
 from softmargin.estimator.conventions import NotFittedError, available_if
-from softmargin.estimator.one_vs_one import pairs
-from softmargin.estimator.out_of_fold import out_of_fold, scores_classes
+from softmargin.estimator.out_of_fold import (
+    QUIET,
+    Split,
+    class_scores,
+    held_out_values,
+    make_folds,
+    scores_classes,
+    was_stopped,
+)
 from softmargin.estimator.validation import with_probability
+from softmargin.fitting.held_out import Folds
 from softmargin.fitting.kernel_fit import FitResult
+from softmargin.fitting.problems import Problems
 from softmargin.problem.convexity import one_blas_thread
+from softmargin.problem.kernels import take
 
 Array = NDArray[np.float64]
 NONE: Array = np.empty(0)
@@ -70,29 +81,57 @@ class PredictProba:
 class Probability(PredictProba):
     """The part of SVC and NuSVC that is about probabilities."""
 
-    def _calibrate(self, X: Any, y: Any, weight: Array, result: FitResult, began: float) -> None:
+    def _folds(self, X: Any, y: Any, weight: Array, problems: Problems) -> Folds | None:
+        """The folds to be solved with the problems of a fit."""
+        return make_folds(self, X, np.ravel(y), weight, problems) if self.probability else None
+
+    def _calibrate(
+        self,
+        X: Any,
+        y: Any,
+        weight: Array,
+        result: FitResult,
+        folds: Folds | None,
+        began: float,
+    ) -> None:
         """Sets what `predict_proba` needs."""
         for name in ("_curve", "_mixing", "_agreeing"):
             self.__dict__.pop(name, None)
         self.probA_ = self.probB_ = NONE
         if not self.probability:
             return
-        labels, classes = np.asarray(y).ravel(), len(self.classes_)
-        held_out = out_of_fold(self, X, labels, weight, result, began)
-        if held_out is None:
-            return
-        of = np.searchsorted(self.classes_, labels[held_out.rows])
-        own, sigmoids = weight[held_out.rows], []
         if scores_classes(self):
-            with one_blas_thread():
-                self._curve, self._mixing = fit_scores(held_out.values, of, own)
+            labels, fit_fold = np.ravel(y), partial(_fit_fold, self)
+            scores = class_scores(self, X, labels, weight, began, fit_fold)
+            if scores is not None:
+                of = np.searchsorted(self.classes_, labels[scores.rows])
+                with one_blas_thread():
+                    self._curve, self._mixing = fit_scores(scores.values, of, weight[scores.rows])
             return
-        for column, (i, j) in enumerate(pairs(classes)):
-            taken = np.flatnonzero((of == i) | (of == j))
-            values = held_out.values[taken, column]
-            sigmoids.append(fit_sigmoid(values, of[taken] == i, own[taken]))
-        self.probA_, self.probB_ = np.array(sigmoids).T.copy()
+        values = held_out_values(self, X, np.ravel(y), weight, result, folds, began)
+        if values is None:
+            return
+        stated = result.problems.state(range(len(result.problems.sizes)))
+        first, tested = stated.formulation.y > 0, np.isfinite(values)
+        values, own = np.where(tested, values, 0.0), np.where(tested, weight[stated.ids], 0.0)
+        self.probA_, self.probB_ = fit_sigmoids(values, first, own, stated.starts)
         self._agreeing = self.probability != "platt"
-        if classes == 2:  # a positive value: the first class in a column, the second here
+        if len(self.classes_) == 2:  # here a positive value means the second class
             with one_blas_thread():
-                self._curve = fit_curve(-held_out.values[:, 0], of == 1, own)
+                self._curve = fit_curve(-values[tested], ~first[tested], own[tested])
+
+
+def _fit_fold(
+    machine: Any, X: Any, y: NDArray[Any], weight: Array, fold: Split, left: float | None
+) -> Array | None:
+    """Scores of the rows that a fold holds out; None if it was stopped.  All folds have the kernel
+    of all examples."""
+    train, test = fold
+    gamma = getattr(machine, "_gamma", machine.gamma)
+    changed = {**QUIET, "time_limit": left, "gamma": gamma}
+    own = type(machine)(**{**machine.get_params(deep=False), **changed})
+    seen, unseen = take(X, train), take(X, test)
+    if own.kernel == "precomputed":
+        seen, unseen = seen[:, train], unseen[:, train]
+    own.fit(seen, y[train], sample_weight=weight[train])
+    return None if was_stopped(own) else own.decision_function(unseen)

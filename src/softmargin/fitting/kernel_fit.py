@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.checkpoint import Recorder
+from softmargin.fitting.held_out import Folds, solve_folds
 from softmargin.fitting.kernel_solver import Settings, train
 from softmargin.fitting.planning import Plan
 from softmargin.fitting.problems import Problems, Stated
@@ -32,6 +33,8 @@ class Answers:
     intercept: Array
     certificates: Certificates
     beta: list[Array]
+    held_out: Array | None = None
+    """What the folds say about the example of each variable; None: they were not solved."""
 
     @property
     def final(self) -> bool:
@@ -66,6 +69,13 @@ class FitResult:
         return np.concatenate([answer.intercept for answer in self.answers])
 
     @property
+    def held_out(self) -> Array | None:
+        """What the folds say about the examples of each problem, one problem after another; None
+        if not all of them were solved."""
+        found = [answer.held_out for answer in self.answers]
+        return None if any(own is None for own in found) else np.concatenate(found)  # type: ignore[arg-type]
+
+    @property
     def final(self) -> bool:
         """Whether the solver itself ended every problem."""
         return all(answer.final for answer in self.answers)
@@ -86,6 +96,8 @@ class KernelFit:
     recorder: Recorder | None
     kept: Mapping[Any, Kept]
     """The solutions of the last fit to continue from, by problem name."""
+    folds: Folds | None = None
+    """To be solved after each problem."""
 
     def solve(self, numbers: range) -> Answers:
         """Solves these problems: several small ones, or a single one."""
@@ -101,13 +113,30 @@ class KernelFit:
             return self._alone(numbers, stated)
         plan = self.plan(int(np.diff(stated.starts).max()))
         start = self._starts(numbers, stated)
-        answer = train_together(stated, self.sources, plan, self.settings, numbers.start, start)
+        answer = train_together(
+            stated, self.sources, plan, self.settings, numbers.start, start, self.folds
+        )
         self._check_faults(answer.certificates, answer.models.faults, numbers)
         models = answer.models
-        return Answers(numbers, models.coef, models.intercept, answer.certificates, answer.beta)
+        return Answers(
+            numbers,
+            models.coef,
+            models.intercept,
+            answer.certificates,
+            answer.beta,
+            answer.held_out,
+        )
 
     def _alone(self, numbers: range, stated: Stated) -> Answers:
         number, recorder = numbers.start, self.recorder
+        held_out: Array | None = None
+
+        def solve_its_folds(solver: Any) -> None:
+            nonlocal held_out
+            assert self.folds
+            of_folds, watch = self.folds.state(numbers), self.settings.watch
+            held_out = solve_folds(solver, of_folds, self.folds, watch, number)
+
         if recorder and number in recorder.answers:
             answer = recorder.answers[number]
             self.settings.watch.done(number, answer[1], active=len(stated.ids))
@@ -119,6 +148,7 @@ class KernelFit:
                 self.settings,
                 number,
                 self._start(number, stated),
+                solve_its_folds if self.folds else None,
             )
             model, solution, _ = answer
             self._check_faults([solution], {0: model.fault}, numbers)
@@ -126,7 +156,8 @@ class KernelFit:
                 recorder.done(number, answer)
         model, solution, point = answer
         certificates = Certificates.of([solution])
-        return Answers(numbers, model.coef, np.array([model.intercept]), certificates, point.beta)
+        intercept = np.array([model.intercept])
+        return Answers(numbers, model.coef, intercept, certificates, point.beta, held_out)
 
     def _start(self, number: int, stated: Stated) -> Point | None:
         """The point to continue from, of a checkpoint or of the last fit, if there is one."""

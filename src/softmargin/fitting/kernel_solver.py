@@ -81,18 +81,20 @@ def train(
     settings: Settings,
     problem: int = 0,
     start: Point | None = None,
+    at_end: Callable[[Any], None] | None = None,
 ) -> tuple[Model, Solution, Point]:
     """Solves one problem of a fit, from its own start or the given one; `source` gives the core's
-    row source in an arithmetic.  Also returns the point at which the problem ends."""
+    row source in an arithmetic.  Also returns the point at which the problem ends.  `at_end` gets
+    the solver when all is done, with all kernel rows in its cache that were computed."""
     dual = formulation.dual()
     point = start or Point([part.start for part in dual.parts], plan.arithmetics[0])
-    run = _Run(formulation, dual, source, plan, settings, problem)
+    run = _Run(formulation, dual, source, plan, settings, problem, at_end is not None)
     end = run.solve_in_range(run.in_sight_of_tolerance(point))
     while more_exact := run.more_exact(end.point, end.enough):
         end = run.solve_in_range(replace(end.point, precision=more_exact))
     model, status, reason, point = end.model, end.status, end.reason, end.point
     if model.fault and reason.final and (plainer := plan.without_newton()):
-        return train(formulation, source, plainer, settings, problem, start)
+        return train(formulation, source, plainer, settings, problem, start, at_end)
     objective = max(abs(model.dual_objective), abs(model.primal_objective))
     convexity, allowance = settings.convexity(problem, point.beta, float(objective))
     solution = Solution(
@@ -109,6 +111,8 @@ def train(
     )
     solution = replace(solution, stop_reason=settings.tolerances.verdict(solution))
     settings.watch.done(problem, solution, active=status.active)
+    if at_end:
+        at_end(end.solver)
     return model, solution, point
 
 
@@ -135,6 +139,7 @@ def in_sight_of_tolerance(
 class _End:
     """Where a run of the core ended."""
 
+    solver: Any
     model: Model
     status: Any
     reason: StopReason
@@ -153,6 +158,7 @@ class _Run:
     plan: Plan
     settings: Settings
     problem: int
+    keep_rows: bool
 
     def in_sight_of_tolerance(self, start: Point) -> Point:
         """The start, in the first arithmetic whose rounding alone is within the tolerance."""
@@ -251,7 +257,7 @@ class _Run:
         model, enough = self._model(solver), self.enough_if_stopped(status)
         if reason.final:
             model, enough = self.certified(model, self.dual.gradient(solver), status, point)
-        return _End(model, status, reason, point, enough)
+        return _End(solver, model, status, reason, point, enough)
 
     def _solver(self, start: Point) -> Any:
         rule, (rows, ids) = self.plan.working_set, self.source(start.precision)
@@ -266,6 +272,7 @@ class _Run:
             cache_bytes=self.settings.cache_bytes,
             threads=self.settings.threads,
             most_rounding=self._most_rounding(start.precision),
+            keep_rows=self.keep_rows,
         )
 
     def _most_rounding(self, arithmetic: str) -> float:

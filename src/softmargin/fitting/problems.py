@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +35,9 @@ class Problems(Protocol):
     def state(self, numbers: range) -> Stated:
         """These problems, in the same arrays."""
 
+    def without(self, left_out: NDArray[np.bool_]) -> Problems:
+        """The same problems, in which these rows of X have a price of zero."""
+
 
 @dataclass(frozen=True)
 class OneProblem:
@@ -49,6 +52,11 @@ class OneProblem:
 
     def name(self, number: int) -> Any:
         return None
+
+    def without(self, left_out: NDArray[np.bool_]) -> OneProblem:
+        formulation: Any = self.formulation
+        C = np.where(left_out[self.ids], 0.0, formulation.C)
+        return OneProblem(self.ids, replace(formulation, C=C))
 
     def state(self, numbers: range) -> Stated:
         return Stated(self.ids, self.formulation, np.array([0, len(self.ids)]))

@@ -3,6 +3,7 @@ slice allows, and the models and certificates of all of them are computed at onc
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin import _core
+from softmargin.fitting.held_out import Folds
 from softmargin.fitting.kernel_solver import (
     ENOUGH,
     MANY_PROBLEMS,
@@ -37,6 +39,8 @@ class Together:
     models: Models
     certificates: Certificates
     beta: list[Array]
+    held_out: Array | None = None
+    """What the folds say about the example of each variable (see softmargin.fitting.held_out)."""
 
 
 def train_together(
@@ -46,16 +50,18 @@ def train_together(
     settings: Settings,
     first: int,
     start: list[Array],
+    folds: Folds | None = None,
 ) -> Together:
     """Solves the problems, numbered from `first`, starting at `start`, the variables of all of them
-    by part.  If rounding of kernel values affects any of them, all continue from where they are in
-    the next more precise arithmetic."""
+    by part; and their `folds`.  If rounding of kernel values affects any of them, all continue from
+    where they are in the next more precise arithmetic."""
     given, count, before, begin = start, len(stated.starts) - 1, np.int64(0), time.perf_counter()
     arithmetic: str | None = _first_arithmetic(stated, sources, plan, settings)
     _tell_starts(stated, settings, first, start)
+    of_folds = folds.state(range(first, first + count)) if folds else []
     while arithmetic:
         used, (rows, _) = arithmetic, sources(arithmetic, stated.ids)
-        solver = _solver(stated, rows, used, plan, settings, start)
+        solver = _solver(stated, rows, used, plan, settings, start, folds, of_folds)
         settings.watch.began(range(first, first + count), time.perf_counter() - begin)
         stop = _solve(solver, count, settings, first)
         start = [solver.beta(s) for s in range(len(start))]
@@ -73,7 +79,7 @@ def train_together(
         if not (in_gap | (roundings > most)).any():
             break
     if models.faults and not stop and (plainer := plan.without_newton()):
-        return train_together(stated, sources, plainer, settings, first, given)
+        return train_together(stated, sources, plainer, settings, first, given, folds)
     convexity, allowance = _convexity(stated, start, models, settings, first)
     iterations, kernel_rows, kernel_evaluations, cache_hits = counts.T.copy()
     certificates = Certificates.filled(
@@ -95,7 +101,14 @@ def train_together(
     )
     certificates.columns["stop_reason"] = settings.tolerances.verdicts(certificates)
     settings.watch.done_together(first, certificates, active=np.diff(stated.starts))
-    return Together(models, certificates, start)
+    held_out = None
+    if folds and not stop:
+        points = [
+            ([solver.beta(s, f + 1) for s in range(len(start))], solver.gradient(f + 1))
+            for f in range(len(of_folds))
+        ]
+        held_out = folds.values(of_folds, points)
+    return Together(models, certificates, start, held_out)
 
 
 def _tell_starts(stated: Stated, settings: Settings, first: int, start: list[Array]) -> None:
@@ -129,7 +142,14 @@ def _enough(solver: Any, models: Models, settings: Settings, reasons: NDArray[An
 
 
 def _solver(
-    stated: Stated, rows: Any, arithmetic: str, plan: Plan, settings: Settings, start: list[Array]
+    stated: Stated,
+    rows: Any,
+    arithmetic: str,
+    plan: Plan,
+    settings: Settings,
+    start: list[Array],
+    folds: Folds | None,
+    of_folds: list[Stated],
 ) -> Any:
     dual = stated.formulation.dual()
     return CORES[arithmetic].small_problems(
@@ -137,10 +157,7 @@ def _solver(
         ids=stated.ids,
         starts=stated.starts,
         p=dual.p,
-        parts=[
-            (beta, part.lower, part.upper, part.offset)
-            for beta, part in zip(start, dual.parts, strict=True)
-        ],
+        parts=dual.arrays(start),
         separate=dual.separate,
         **plan.working_set.options(),
         **settings.core_tolerances(int(np.diff(stated.starts).max())),
@@ -148,6 +165,9 @@ def _solver(
         cache_bytes=settings.cache_bytes,
         max_iterations=settings.max_iter if settings.max_iter >= 0 else NO_LIMIT,
         threads=settings.threads,
+        folds=[fold.formulation.dual().arrays() for fold in of_folds],
+        fold_tolerance=folds.tol if folds else math.inf,
+        max_fold_iterations=folds.iterations if folds else 0,
     )
 
 

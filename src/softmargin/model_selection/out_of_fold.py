@@ -1,14 +1,17 @@
 """Decision values of examples by machines that were not trained on them.
 
-Calibrated probabilities are fitted to them.  The kernel is computed once for all folds, and each
-fold starts from the solution of all data, where that is known.
+The kernel is computed once for all folds, and each fold starts from the solution of all data, where
+that is known.  (The folds of ``probability=True`` are solved with the fit itself, see
+:mod:`softmargin.fitting.held_out`.)
 """
 
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,18 +24,14 @@ from softmargin.fitting.planning import threads
 from softmargin.fitting.side_by_side import run_all
 from softmargin.fitting.warm_start import Kept
 from softmargin.model_selection.folds import Data, Fold, Statement
-from softmargin.model_selection.paths import Stopped, decision_sums, solve
+from softmargin.model_selection.paths import decision_sums, solve
 from softmargin.model_selection.predictions import pair_values
 from softmargin.model_selection.whole_kernels import WholeKernels
 from softmargin.problem.formulations import Dual
 from softmargin.problem.kernels import take
-from softmargin.solution import StopReason
-from softmargin.watching import Watch
 
 Array = NDArray[np.float64]
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-EARLY = (StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,6 @@ def out_of_fold(
     splits: Sequence[Split],
     sample_weight: Any = None,
     kept: Mapping[Any, Kept] | None = None,
-    watch: Watch | None = None,
-    share: bool = True,
 ) -> OutOfFold:
     """Decision values of the examples X by copies of `machine`, each trained without them.
 
@@ -66,9 +63,6 @@ def out_of_fold(
     splits : list of (training rows, held-out rows), as a splitter of scikit-learn yields them
     sample_weight : weights of the examples, or None
     kept : the solution of all data, as ``FitResult.kept()`` returns it, or None
-    watch : the watch of the fit that asks for it, or None; it may stop, raising ``Stopped``
-    share : whether to compute the kernel of all examples once, and to start from `kept`; without,
-        each fold is a fit of its own, which is faster where the solver needs few steps
     """
     count = X.shape[0] if hasattr(X, "shape") else len(X)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -81,8 +75,7 @@ def out_of_fold(
     values = np.full((count, len(labels) if scored else max(len(columns), 1)), np.nan)
     found = np.full(count, -1)
     needed = 8 * count**2 * (2 + at_once)
-    share = share and not callable(machine.kernel)
-    share = share and needed <= cache_bytes(machine.cache_size, needed)
+    share = not callable(machine.kernel) and needed <= cache_bytes(machine.cache_size, needed)
     kernels = WholeKernels(X, threads(machine.n_jobs)) if share else None
     if kernels is not None:
         for fold in folds:  # before the first is done, so that the next finds its matrix
@@ -90,11 +83,11 @@ def out_of_fold(
 
     def one(fold: Fold) -> tuple[Fold, Array, Any]:
         if kernels is None:
-            return fold, *_ordinary(machine, fold, watch, 1 if at_once > 1 else machine.n_jobs)
-        return fold, *_shared(machine, fold, kernels, kept, watch)
+            return fold, *_ordinary(machine, fold, 1 if at_once > 1 else machine.n_jobs)
+        return fold, *_shared(machine, fold, kernels, kept)
 
-    abandoned = (watch or Watch(1, float(machine.tol))).abandoned
-    for fold, own, classes in run_all([lambda f=f: one(f) for f in folds], at_once, abandoned):  # type: ignore[misc]
+    tasks = [partial(one, fold) for fold in folds]
+    for fold, own, classes in run_all(tasks, at_once, threading.Event()):
         found[fold.test] = fold.number
         code = np.searchsorted(labels, classes) if classes is not None else np.arange(2)
         if scored:
@@ -111,17 +104,12 @@ def _shared(
     fold: Fold,
     kernels: WholeKernels,
     kept: Mapping[Any, Kept] | None,
-    watch: Watch | None,
 ) -> tuple[Array, Any]:
     statement, kernel = fold.state(machine), fold.kernel(machine)
     if kept:
         statement = _started(statement, fold, kept)
-
-    def look(done: float) -> bool:
-        return watch is not None and watch.expired() is not None
-
     try:
-        answers, matrix = solve(kernels, kernel, [statement], [0.0], look)
+        answers, matrix = solve(kernels, kernel, [statement], [0.0], lambda done: False)
         (sums,) = decision_sums(answers, fold, matrix, fold.test)
     finally:
         kernels.release(kernel, "float64")
@@ -146,26 +134,16 @@ def _started(statement: Statement, fold: Fold, kept: Mapping[Any, Kept]) -> Stat
     return replace(statement, dual=Dual(dual.p, started, dual.separate))
 
 
-def _ordinary(
-    machine: Any, fold: Fold, watch: Watch | None, n_jobs: int | None
-) -> tuple[Array, Any]:
+def _ordinary(machine: Any, fold: Fold, n_jobs: int | None) -> tuple[Array, Any]:
     """By a fit of its own, with its own kernel."""
     own = copy.copy(machine)
     if getattr(own, "multi_class", "ovo") == "ovo" and hasattr(own, "decision_function_shape"):
         own.set_params(decision_function_shape="ovo", break_ties=False)
     own.set_params(verbose=False, checkpoint=None, callbacks=None, warm_start=False, n_jobs=n_jobs)
-    if watch is not None:
-        if watch.expired():
-            raise Stopped
-        if watch.time_limit is not None:
-            own.set_params(time_limit=watch.time_limit - watch.seconds)
     X = fold.data.X
     seen, unseen = take(X, fold.train), take(X, fold.test)
     if own.kernel == "precomputed":
         seen, unseen = seen[:, fold.train], unseen[:, fold.train]
     own.fit(seen, np.asarray(fold.data.y)[fold.train], sample_weight=fold.weights())
-    stopped = any(s.stop_reason in EARLY for s in own.solution_.problems or [own.solution_])
-    if watch is not None and stopped:
-        raise Stopped
     decide = getattr(own, "decision_function", None) or own.predict
     return decide(unseen), getattr(own, "classes_", None)

@@ -18,9 +18,9 @@ from softmargin.model_selection.folds import Fold, Statement
 from softmargin.model_selection.whole_kernels import WholeKernels
 from softmargin.problem.formulations import (
     Array,
-    CSupportVectorClassification,
     Dual,
     Models,
+    Segments,
 )
 from softmargin.problem.kernels import DIFFERENCES, Kernel
 from softmargin.solution import StopReason
@@ -128,7 +128,11 @@ def _answers(
         values = [slope - dual.p for slope, dual in zip(gradient, whole, strict=True)]
         ids = statements[0].ids
         beta, gradient = [part[:, ids] for part in beta], gradient[:, ids]
-    models = _all_models(statements, beta, gradient)
+    models = Models.of_all(
+        [statement.formulation for statement in statements],
+        [list(point) for point in zip(*beta, strict=True)],
+        list(gradient),
+    )
     return [
         Solved(
             statement=statement,
@@ -143,38 +147,6 @@ def _answers(
         )
         for step, statement in enumerate(statements)
     ]
-
-
-def _all_models(statements: list[Statement], beta: list[Array], gradient: Array) -> list[Models]:
-    """A row of each array for each statement.  Those of C-SVC are computed together, because most
-    of their time is that of calling numpy."""
-    formulations = [statement.formulation for statement in statements]
-    if not all(isinstance(one, CSupportVectorClassification) for one in formulations):
-        return [
-            _models(one, [part[step] for part in beta], gradient[step])
-            for step, one in enumerate(formulations)
-        ]
-    together = CSupportVectorClassification.joined(formulations).models(
-        [beta[0].ravel()], gradient.ravel()
-    )
-    columns = together.intercept, together.primal_objective, together.dual_objective
-    steps = len(statements)
-    rows = zip(beta[0], *(column.reshape(steps, -1) for column in columns), strict=True)
-    return [Models(*row) for row in rows]
-
-
-def _models(formulation: Any, beta: list[Array], gradient: Array) -> Models:
-    if hasattr(formulation, "models"):
-        models: Models = formulation.models(beta, gradient)
-        return models
-    model = formulation.model(beta, gradient)
-    return Models(
-        coef=model.coef,
-        intercept=np.array([model.intercept]),
-        primal_objective=np.array([model.primal_objective]),
-        dual_objective=np.array([model.dual_objective]),
-        faults={0: model.fault} if model.fault else {},
-    )
 
 
 def _code(reason: StopReason) -> int:
@@ -217,9 +189,8 @@ def _part(matrix: Any, rows: Any, columns: Any) -> Any:
 def _sums_in_place(answer: Solved, rows: Any) -> Array:
     """K b is known for all rows; the coefficients are b, or (nu-SVC) a multiple of it."""
     assert answer.whole is not None
-    b, coef = np.asarray(sum(answer.beta)), answer.models.coef
-    squares = float(b @ b)
-    multiple = 1.0 if coef is b or squares == 0 else float(coef @ b) / squares
+    own = answer.models, answer.beta, answer.statement.starts
+    multiple = own[0].multiples(own[1], Segments(own[2], len(own[1][0])))
     sums: Array = (multiple * answer.whole[rows])[:, None, None]
     return sums
 

@@ -36,7 +36,7 @@ class AllClassesDual(Dual):
 
     def solver(self, core: Any, beta: list[Array], **options: Any) -> Any:
         given = {name: options.pop(name) for name in ("rule", "block_size")}
-        for name in ("gain_rows", "eta", "newton"):  # options of rules for pairs
+        for name in ("gain_rows", "eta", "newton", "keep_rows"):  # options of rules for pairs
             options.pop(name)
         return core.all_classes_solver(
             labels=self.codes,

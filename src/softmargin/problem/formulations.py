@@ -53,11 +53,15 @@ class Dual:
 
     def solver(self, core: Any, beta: list[Array], **options: Any) -> Any:
         """The solver of the core for this problem, at the point `beta`."""
-        parts = [
+        return core.Solver(p=self.p, parts=self.arrays(beta), separate=self.separate, **options)
+
+    def arrays(self, beta: list[Array] | None = None) -> list[tuple[Array, Array, Array, float]]:
+        """The parts as the core takes them, at the point `beta` or at the start."""
+        beta = [part.start for part in self.parts] if beta is None else beta
+        return [
             (own, part.lower, part.upper, part.offset)
             for own, part in zip(beta, self.parts, strict=True)
         ]
-        return core.Solver(p=self.p, parts=parts, separate=self.separate, **options)
 
     def variables(self, solver: Any) -> list[Array]:
         """The variables of the solver's point, by part."""
@@ -142,6 +146,45 @@ class Models:
     faults: dict[int, str] = field(default_factory=dict)
     """By problem number."""
 
+    @classmethod
+    def of(cls, formulation: Any, beta: list[Array], gradient: Array) -> Models:
+        """The models of all problems of a formulation, or of its only one."""
+        if hasattr(formulation, "models"):
+            models: Models = formulation.models(beta, gradient)
+            return models
+        model = formulation.model(beta, gradient)
+        return cls(
+            coef=model.coef,
+            intercept=np.array([model.intercept]),
+            primal_objective=np.array([model.primal_objective]),
+            dual_objective=np.array([model.dual_objective]),
+            faults={0: model.fault} if model.fault else {},
+        )
+
+    @classmethod
+    def of_all(
+        cls, formulations: Sequence[Any], beta: Sequence[list[Array]], gradient: Sequence[Array]
+    ) -> list[Models]:
+        """The models of many formulations, each with its point.  Those of C-SVC are computed
+        together, because most of their time is that of calling numpy."""
+        points = zip(formulations, beta, gradient, strict=True)
+        if not all(isinstance(one, CSupportVectorClassification) for one in formulations):
+            return [cls.of(*point) for point in points]
+        coef = [own[0] for own in beta]
+        together = CSupportVectorClassification.joined(formulations).models(
+            [np.concatenate(coef)], np.concatenate(gradient)
+        )
+        columns = together.intercept, together.primal_objective, together.dual_objective
+        counts = [Segments(one.starts, len(one.y)).sizes.size for one in formulations]
+        each = (np.split(column, np.cumsum(counts)[:-1]) for column in columns)
+        return [cls(*model) for model in zip(coef, *each, strict=True)]
+
+    def multiples(self, beta: list[Array], each: Segments) -> Array:
+        """The coefficients of each problem are this multiple of b: 1, but for nu-SVC."""
+        b = np.sum(beta, axis=0)
+        squares = each.sum(b * b)
+        return np.where(squares > 0, each.sum(self.coef * b) / np.maximum(squares, 1e-300), 1.0)
+
     def only(self) -> Model:
         """The model of a single problem."""
         return Model(
@@ -154,28 +197,10 @@ class Models:
 
 
 def repaired(beta: Array, part: Part) -> Array:
-    """`beta`, which is within the bounds of `part`, changed to have the sum of the part's start.
-
-    An excess is taken from the positive free variables, in proportion; then from all positive
-    variables; then from the others, one after another so that few become nonzero.  A deficit is
-    added in the same way.
-    """
-    excess = float(beta.sum() - part.start.sum())
-    if abs(excess) <= ROUNDING * float(np.abs(beta).sum()):
-        return beta
-    if excess < 0:
-        return -repaired(-beta, Part(-part.start, -part.upper, -part.lower))
-    free = (beta > part.lower) & (beta < part.upper)
-    for mask in (free & (beta > 0), beta > 0):
-        room = np.where(mask, np.minimum(beta, beta - part.lower), 0.0)
-        taken = min(excess, float(room.sum()))
-        if taken > 0:
-            beta, excess = beta - room * (taken / room.sum()), excess - taken
-    if excess > 0:
-        room = beta - part.lower
-        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-        beta = beta - np.clip(excess - before, 0.0, room)
-    return np.clip(beta, part.lower, part.upper)
+    """`beta`, which is within the bounds of `part`, changed to have the sum of the part's start
+    (``_core/feasible.hpp`` says how)."""
+    changed: Array = _core.repaired(beta, part.lower, part.upper, float(part.start.sum()))
+    return changed
 
 
 def built_once(build: Callable[[Any], Dual]) -> Callable[[Any], Dual]:

@@ -39,19 +39,37 @@ template <class Real>
 std::unique_ptr<WorkingSet<Real>> make_working_set(const std::string& rule,
                                                    const std::string& gain_rows, double eta,
                                                    Index block_size, Index size, bool shrink,
-                                                   Index most_free) {
+                                                   Index most_free, bool keep_rows = false) {
   if (rule != "block")
     return std::make_unique<Pairs<Real>>(make_rule<KernelMatrix<Real>>(rule, gain_rows, eta),
                                          shrink, most_free);
   if (std::max<Index>(block_size, 2) >= size)
     return std::make_unique<WholeProblem<Real>>(size, most_free);
-  return std::make_unique<Blocks<Real>>(block_size, shrink, most_free);
+  return std::make_unique<Blocks<Real>>(block_size, shrink, most_free, keep_rows);
 }
 
 using PartArrays = std::tuple<Column<double>, Column<double>, Column<double>, double>;
 
 inline std::vector<double> some(const Column<double>& array, std::int64_t begin, std::int64_t end) {
   return {array.data() + begin, array.data() + end};
+}
+
+// The variables in the range [begin, end) of the arrays.
+inline std::vector<Part> make_parts(const std::vector<PartArrays>& arrays, std::int64_t begin,
+                                    std::int64_t end) {
+  std::vector<Part> parts;
+  for (const auto& [beta, lower, upper, offset] : arrays) {
+    Part part;
+    part.beta = some(beta, begin, end);
+    part.lower = some(lower, begin, end);
+    part.upper = some(upper, begin, end);
+    part.offset = offset;
+    part.rise_gate.resize(part.beta.size());
+    part.fall_gate.resize(part.beta.size());
+    for (std::int64_t k = 0; k < end - begin; ++k) part.set(static_cast<Index>(k), part.beta[k]);
+    parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 // The problem in the range [begin, end) of the arrays.
@@ -61,17 +79,7 @@ inline Dual make_dual(const Column<double>& p, const std::vector<PartArrays>& pa
   dual.p = dual.gradient = some(p, begin, end);
   dual.separate = separate;
   dual.active = dual.size();
-  for (const auto& [beta, lower, upper, offset] : parts) {
-    Part part;
-    part.beta = some(beta, begin, end);
-    part.lower = some(lower, begin, end);
-    part.upper = some(upper, begin, end);
-    part.offset = offset;
-    part.rise_gate.resize(part.beta.size());
-    part.fall_gate.resize(part.beta.size());
-    for (Index k = 0; k < dual.size(); ++k) part.set(k, part.beta[k]);
-    dual.parts.push_back(std::move(part));
-  }
+  dual.parts = make_parts(parts, begin, end);
   return dual;
 }
 
@@ -82,18 +90,24 @@ class Solver {
          const std::vector<PartArrays>& parts, bool separate, const std::string& rule,
          const std::string& gain_rows, double eta, Index block_size, bool newton, double tolerance,
          bool shrinking, std::size_t cache_bytes, int threads, double gap_tolerance,
-         double most_rounding)
+         double most_rounding, bool keep_rows)
       : decomposition_(
             make_dual(p, parts, separate, 0, static_cast<std::int64_t>(p.size())),
             KernelMatrix<Real>(rows, to_vector(ids), cache_bytes, threads, handle_signals),
             make_working_set<Real>(rule, gain_rows, eta, block_size, static_cast<Index>(p.size()),
-                                   shrinking, newton ? NewtonSchedule::most_free(cache_bytes) : 0),
+                                   shrinking, newton ? NewtonSchedule::most_free(cache_bytes) : 0,
+                                   keep_rows),
             tolerance, gap_tolerance, most_rounding) {}
 
   SolverState run(std::int64_t max_iterations, double max_seconds) {
     return decomposition_.run(max_iterations, max_seconds);
   }
   SolverState finish() { return decomposition_.finish(); }
+  void restart(const std::vector<PartArrays>& parts, double tolerance) {
+    const std::vector<Part> other = make_parts(parts, 0, decomposition_.dual().size());
+    nb::gil_scoped_release release;
+    decomposition_.restart(other, tolerance);
+  }
   void stop() { decomposition_.stop(); }
 
   // One value per example, in the order of `ids`.
@@ -118,7 +132,8 @@ std::unique_ptr<SmallProblems<Real>> small_problems(
     std::vector<PartArrays> parts, bool separate, const std::string& rule,
     const std::string& gain_rows, double eta, Index block_size, bool newton, double tolerance,
     bool shrinking, std::size_t cache_bytes, std::int64_t max_iterations, int threads,
-    double gap_tolerance) {
+    double gap_tolerance, std::vector<std::vector<PartArrays>> folds, double fold_tolerance,
+    std::int64_t max_fold_iterations) {
   const std::size_t count = parts.size();
   const auto next = std::make_shared<std::chrono::steady_clock::time_point>();
   const auto check = [next] {  // called at least once per problem, so most calls do nothing
@@ -136,7 +151,13 @@ std::unique_ptr<SmallProblems<Real>> small_problems(
                                shrinking, newton ? NewtonSchedule::most_free(cache_bytes) : 0),
         tolerance, gap_tolerance);
   };
-  return std::make_unique<SmallProblems<Real>>(make, to_vector(starts), count, max_iterations);
+  const std::size_t fold_count = folds.size();
+  const auto fold = [=, folds = std::move(folds)](std::size_t f, std::int64_t begin,
+                                                  std::int64_t end) {
+    return make_parts(folds.at(f), begin, end);
+  };
+  return std::make_unique<SmallProblems<Real>>(make, fold, fold_count, to_vector(starts), count,
+                                               max_iterations, max_fold_iterations, fold_tolerance);
 }
 
 template <class Real, class Value>
@@ -154,31 +175,38 @@ void bind_kernel_machines(nb::module_ m) {
   nb::class_<Solver<Real>>(m, "Solver")
       .def(nb::init<RowSource<Real>&, Column<Index>, Column<double>, const std::vector<PartArrays>&,
                     bool, const std::string&, const std::string&, double, Index, bool, double, bool,
-                    std::size_t, int, double, double>(),
+                    std::size_t, int, double, double, bool>(),
            "rows"_a, "ids"_a, "p"_a, "parts"_a, "separate"_a, "rule"_a, "gain_rows"_a, "eta"_a,
            "block_size"_a, "newton"_a, "tolerance"_a, "shrinking"_a, "cache_bytes"_a, "threads"_a,
-           "gap_tolerance"_a = infinity, "most_rounding"_a = infinity, nb::keep_alive<1, 2>())
+           "gap_tolerance"_a = infinity, "most_rounding"_a = infinity, "keep_rows"_a = false,
+           nb::keep_alive<1, 2>())
       .def("run", &Solver<Real>::run, "max_iterations"_a, "max_seconds"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("finish", &Solver<Real>::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def("restart", &Solver<Real>::restart, "parts"_a, "tolerance"_a)
       .def("stop", &Solver<Real>::stop)
       .def("gradient", &Solver<Real>::gradient)
       .def("beta", &Solver<Real>::beta, "part"_a);
 
   using Small = SmallProblems<Real>;
   using Result = typename Small::Result;
+  const auto copy = [](std::vector<double> values) {
+    const std::size_t size = values.size();
+    return to_numpy(std::move(values), {size});
+  };
   nb::class_<Small>(m, "SmallProblems")
       .def("run", &Small::run, "max_seconds"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("finish", &Small::finish, nb::call_guard<nb::gil_scoped_release>())
       .def("status", [](const Small& s, std::int64_t k) { return s.results().at(k).status; })
-      .def("beta",
-           [](const Small& s, int part) {
-             return to_numpy(std::vector<double>(s.beta(part)), {s.beta(part).size()});
-           })
-      .def("gradient",
-           [](const Small& s) {
-             return to_numpy(std::vector<double>(s.gradient()), {s.gradient().size()});
-           })
+      .def(
+          "beta",
+          [copy](const Small& s, int part, int point) {
+            return copy(s.points(point).beta.at(part));
+          },
+          "part"_a, "point"_a = 0)
+      .def(
+          "gradient", [copy](const Small& s, int point) { return copy(s.points(point).gradient); },
+          "point"_a = 0)
       .def("outcomes",
            [](const Small& s) {
              return column(s, [](const Result& r) { return static_cast<int>(r.status.outcome); });
@@ -203,7 +231,8 @@ void bind_kernel_machines(nb::module_ m) {
   m.def("small_problems", &small_problems<Real>, "rows"_a, "ids"_a, "starts"_a, "p"_a, "parts"_a,
         "separate"_a, "rule"_a, "gain_rows"_a, "eta"_a, "block_size"_a, "newton"_a, "tolerance"_a,
         "shrinking"_a, "cache_bytes"_a, "max_iterations"_a, "threads"_a,
-        "gap_tolerance"_a = infinity, nb::keep_alive<0, 1>());
+        "gap_tolerance"_a = infinity, "folds"_a = std::vector<std::vector<PartArrays>>(),
+        "fold_tolerance"_a = infinity, "max_fold_iterations"_a = 0, nb::keep_alive<0, 1>());
 
   bind_expansion<Real>(m);
 }
@@ -243,6 +272,14 @@ inline auto best_thresholds_of(Column<double> values, Column<double> beta, Colum
   return to_numpy(std::move(found), {ends - 1});
 }
 
+// See feasible.hpp.
+inline auto repaired(Column<double> beta, Column<double> lower, Column<double> upper, double sum) {
+  const std::int64_t size = static_cast<std::int64_t>(beta.size());
+  std::vector<Part> parts = make_parts({{beta, lower, upper, 0.0}}, 0, size);
+  give_sum({&parts[0]}, sum);
+  return to_numpy(std::move(parts[0].beta), {beta.size()});
+}
+
 // The part of the binding that does not depend on the precision.
 inline void bind_status(nb::module_ m) {
   nb::enum_<Outcome>(m, "Outcome")
@@ -255,6 +292,7 @@ inline void bind_status(nb::module_ m) {
   nb::exception<KernelNotFinite>(m, "KernelNotFinite", PyExc_ValueError);
   m.def("means", &means_of<float>, "X"_a.noconvert());
   m.def("means", &means_of<double>, "X"_a.noconvert());
+  m.def("repaired", &repaired, "beta"_a, "lower"_a, "upper"_a, "sum"_a);
   m.def("prepare_thread", &prepare_for_exceptions);
   m.def("best_thresholds", &best_thresholds_of, "values"_a, "beta"_a, "lower"_a, "upper"_a,
         "starts"_a);

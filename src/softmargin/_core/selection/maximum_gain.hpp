@@ -103,6 +103,10 @@ class MaximumGain final : public Rule<Rows> {
     last = up_is_new ? std::vector<Known>{down, up} : std::vector<Known>{up, down};
   }
 
+  void restart() override {
+    for (std::vector<Known>& last : previous_) last.clear();
+  }
+
  private:
   struct Known {  // a variable by example: positions change when the problem is shrunk
     int part;

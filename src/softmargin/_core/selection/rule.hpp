@@ -20,6 +20,8 @@ class Rule {
   virtual Selection select(const Dual& dual, Rows& rows) = 0;
   // Called after a step, which may differ from the selected one.
   virtual void stepped(const Pair&, const Dual&, const Rows&) {}
+  // Called when another problem begins.
+  virtual void restart() {}
 };
 
 }  // namespace softmargin

@@ -25,9 +25,11 @@ class Blocks final : public WorkingSet<Real> {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // Newton steps are on at most `most_free` variables; 0: none.
-  Blocks(Index size, bool shrink, Index most_free)
+  // Newton steps are on at most `most_free` variables; 0: none. Rows that were computed are kept if
+  // they belong to free variables, which will need them again; or all of them.
+  Blocks(Index size, bool shrink, Index most_free, bool keep_rows)
       : size_(std::max<Index>(size, 2)),
+        keep_rows_(keep_rows),
         rows_(size_ + cache_line),
         problem_(most_free),
         newton_(most_free, 1) {
@@ -43,7 +45,7 @@ class Blocks final : public WorkingSet<Real> {
       return {.iterations = 1, .gain = taken.gain, .moved = true};
     const std::vector<Index> positions = choose(dual, matrix.order());
     Dual inner = restrict(dual, positions);
-    update_rows(matrix, positions);
+    update_rows(matrix, positions, dual.active);
     const std::int64_t enough = std::max<std::int64_t>(std::int64_t{100} * inner.active, 1000);
     const Limits inner_limits{std::max(0.1 * selection.stop, 0.5 * limits.tolerance),
                               std::min(enough, limits.iterations)};
@@ -53,6 +55,18 @@ class Blocks final : public WorkingSet<Real> {
     const std::size_t changed = write_back(dual, matrix, positions, inner);
     newton_.worked(step.work + 2.0 * static_cast<double>(changed) * dual.active, step.gain);
     return step;
+  }
+
+  // Close to a solution it is mostly the free variables that change: a block of their number is
+  // enough, and takes less time than a larger one.
+  void update(Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
+              const std::vector<double>& changes) override {
+    constexpr Index least = 64;
+    Index free = 0;
+    for (Index k = 0; k < dual.size(); ++k) free += any_free(dual, k);
+    size_ = std::min(std::max(free, least), static_cast<Index>(rows_.stride));
+    members_.clear();
+    WorkingSet<Real>::update(dual, matrix, positions, changes);
   }
 
   Shrinking<Real>* shrinking() override { return shrinking_ ? &*shrinking_ : nullptr; }
@@ -120,17 +134,29 @@ class Blocks final : public WorkingSet<Real> {
     members_.resize(positions.size());
   }
 
-  // Computes the rows and columns of newcomers; the others are there already.
-  void update_rows(Matrix& matrix, const std::vector<Index>& positions) {
+  // The rows and columns of newcomers, from rows in the cache where they are there; the others are
+  // in the block already.
+  void update_rows(Matrix& matrix, const std::vector<Index>& positions, Index active) {
     rows_.values.resize(rows_.stride * rows_.stride);
     rows_.diagonals.clear();
     for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
     const std::size_t size = positions.size(), count = fresh_.size();
     if (count == 0) return;
-    std::vector<Index> newcomers;
-    for (Index slot : fresh_) newcomers.push_back(positions[slot]);
     spare_.resize(count * size);
-    matrix.submatrix(newcomers, positions, spare_.data());
+    std::vector<Index> missing;
+    std::vector<std::size_t> places;
+    for (std::size_t f = 0; f < count; ++f) {
+      const Index newcomer = positions[fresh_[f]];
+      if (const Real* row = matrix.held(newcomer, active)) {
+        for (std::size_t r = 0; r < size; ++r) spare_[f * size + r] = row[positions[r]];
+      } else {
+        missing.push_back(newcomer), places.push_back(f);
+      }
+    }
+    computed_.resize(missing.size() * size);
+    if (!missing.empty()) matrix.submatrix(missing, positions, computed_.data());
+    for (std::size_t m = 0; m < places.size(); ++m)
+      std::copy_n(&computed_[m * size], size, &spare_[places[m] * size]);
     constexpr std::size_t tile = 16;  // a transpose, in pieces that stay in the cache
     for (std::size_t first = 0; first < size; first += tile)
       for (std::size_t f = 0; f < count; ++f)
@@ -236,7 +262,8 @@ class Blocks final : public WorkingSet<Real> {
       for (std::size_t s = 0; s < dual.parts.size(); ++s)
         dual.parts[s].set(k, inner.parts[s].beta[r]);
       if (change == 0) continue;
-      changed.push_back(k), changes.push_back(change), keep.push_back(any_free(dual, k));
+      changed.push_back(k), changes.push_back(change);
+      keep.push_back(keep_rows_ || any_free(dual, k));
     }
     matrix.accumulate(changed, changes, 0, dual.active, dual.gradient.data(), keep);
     return changed.size();
@@ -253,14 +280,16 @@ class Blocks final : public WorkingSet<Real> {
     std::int64_t entered;  // the larger the newer
   };
 
-  const Index size_;
+  Index size_;
+  const bool keep_rows_;
   std::vector<Member> members_;  // by slot
   std::vector<Index> fresh_;     // slots of newcomers
   std::int64_t entries_ = 0;
   SmallMatrix<Real> rows_;
   SmallProblem<Real> problem_;
   ActiveNewton<Real> newton_;
-  std::vector<Real> spare_;  // rows of newcomers, before they are put in place
+  std::vector<Real> spare_;     // rows of newcomers, before they are put in place
+  std::vector<Real> computed_;  // those of them that are not in the cache
   std::optional<ShrinkingByChanges<Real>> shrinking_;
 };
 

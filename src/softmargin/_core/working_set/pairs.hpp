@@ -44,6 +44,13 @@ class Pairs final : public WorkingSet<Real> {
     return {.iterations = 1, .gain = taken.gain, .moved = taken.moved()};
   }
 
+  void update(Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
+              const std::vector<double>& changes) override {
+    rule_->restart();
+    if (!shrinking_) return WorkingSet<Real>::update(dual, matrix, positions, changes);
+    shrinking_->start(dual, matrix);  // G-bar has changed too
+  }
+
   Shrinking<Real>* shrinking() override { return shrinking_ ? &*shrinking_ : nullptr; }
 
   // A pair, and the previous pair of each class.

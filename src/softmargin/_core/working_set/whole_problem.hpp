@@ -110,6 +110,15 @@ class WholeProblem final : public WorkingSet<Real> {
     return step;
   }
 
+  void update(Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
+              const std::vector<double>& changes) override {
+    if (!rows_) rows_.emplace(dual, matrix);
+    for (std::size_t r = 0; r < positions.size(); ++r) {
+      const Real* row = rows_->row(positions[r], dual.active);
+      for (Index k = 0; k < dual.active; ++k) dual.gradient[k] += changes[r] * row[k];
+    }
+  }
+
   Index rows_in_use() const override { return size_ + 2; }
 
  private:

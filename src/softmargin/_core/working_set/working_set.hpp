@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "../kernel_matrix.hpp"
 #include "../selection/rule.hpp"
@@ -37,6 +38,14 @@ class WorkingSet {
   // date. `selection` is what select() returned, or the most violating pair in its place.
   virtual Step step(Dual& dual, Matrix& matrix, const Selection& selection,
                     const Limits& limits) = 0;
+
+  // Variables were changed from outside, all of them being active: brings their gradient up to
+  // date.
+  virtual void update(Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
+                      const std::vector<double>& changes) {
+    const std::vector<char> keep(positions.size(), 1);
+    matrix.accumulate(positions, changes, 0, dual.active, dual.gradient.data(), keep);
+  }
 
   // The way of shrinking that suits these steps; null: none.
   virtual Shrinking<Real>* shrinking() { return nullptr; }
