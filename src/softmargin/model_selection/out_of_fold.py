@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from softmargin.estimator.one_vs_one import pairs
 from softmargin.estimator.out_of_fold import fold_scores
+from softmargin.fitting.elsewhere import ELSEWHERE
 from softmargin.fitting.memory import cache_bytes
 from softmargin.fitting.planning import threads
 from softmargin.fitting.side_by_side import run_all
@@ -72,6 +73,13 @@ def out_of_fold(
     """
     count = X.shape[0] if hasattr(X, "shape") else len(X)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    elsewhere = ELSEWHERE.get()
+    if elsewhere and len(splits) > 1 and not callable(machine.kernel):
+        given = machine, X, y, splits, weight, kept, share
+        values_of_folds = elsewhere.hold_out(_alone, len(splits), given, watch)
+        if values_of_folds is None:
+            raise Stopped
+        return _merged(values_of_folds, splits, count)
     data = Data(X, y, weight)
     folds = [data.fold(k, train, test) for k, (train, test) in enumerate(splits)]
     at_once = max(min(threads(machine.n_jobs), len(folds)), 1)
@@ -104,6 +112,24 @@ def out_of_fold(
         for column, name in zip(own.reshape(len(own), -1).T, names, strict=True):
             values[fold.test, columns.get((int(name[0]), int(name[1])), 0)] = column
     return OutOfFold(values if len(columns) > 1 else values[:, 0], found)
+
+
+def _alone(
+    k: int, watch: Watch | None, machine: Any, X: Any, y: Any, splits: Sequence[Split], *given: Any
+) -> Array:
+    """The values of the rows that split k holds out, on one thread."""
+    own = copy.copy(machine)
+    own.n_jobs = 1
+    weight, kept, share = given
+    found = out_of_fold(own, X, y, [splits[k]], weight, kept, watch, share)
+    return found.values[splits[k][1]]
+
+
+def _merged(values: list[Array], splits: Sequence[Split], count: int) -> OutOfFold:
+    whole, of = np.full((count, *values[0].shape[1:]), np.nan), np.full(count, -1)
+    for k, (_, test) in enumerate(splits):
+        whole[test], of[test] = values[k], k
+    return OutOfFold(whole, of)
 
 
 def _shared(
