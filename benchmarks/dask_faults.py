@@ -47,7 +47,7 @@ def data():
 
 def start():
     # A LocalCluster gives a worker up that takes longer than this to restart.  Its default of 15 s
-    # is too short on a busy machine: all workers were gone, and the fit said so after wait_limit.
+    # may be too short on a busy machine.
     dask.config.set({"distributed.deploy.lost-worker-timeout": LIMIT})
     return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
 
