@@ -20,6 +20,7 @@ import threading
 import time
 from pathlib import Path
 
+import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
@@ -28,7 +29,7 @@ from softmargin.checkpoint import Checkpoint
 from softmargin.dask import ClusterError, DaskLinearSVC
 
 CASES = ("none", "round 1", "round 3", "last round", "loading", "three times", "for good")
-LIMIT, TOL, BLOCKS = 120.0, 1e-2, 4
+LIMIT, TOL, BLOCKS = 300.0, 1e-2, 4
 
 
 def rows(block_info=None):
@@ -45,6 +46,9 @@ def data():
 
 
 def start():
+    # A LocalCluster gives a worker up that takes longer than this to restart.  Its default of 15 s
+    # may be too short on a busy machine.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": LIMIT})
     return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
 
 

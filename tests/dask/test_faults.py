@@ -12,7 +12,7 @@ from tests.cases.linear import iris
 
 da = pytest.importorskip("dask.array")
 
-from softmargin.dask import DaskLinearSVC  # noqa: E402
+from softmargin.dask import DaskLinearSVC, on_cluster  # noqa: E402
 
 pytestmark = [
     pytest.mark.thread_unsafe(reason="a cluster of its own"),
@@ -53,6 +53,24 @@ def test_killed_workers_cost_time_and_nothing_else(client):
     assert machine.solution_.dual_objective <= best.primal_objective * (1 + 1e-9)
     margins = machine.to_local().decision_function(X)
     assert np.isfinite(margins).all()
+
+
+def test_killed_workers_do_not_change_a_machine_of_many_pairs(client):
+    X, y = make_classification(1500, 9, n_informative=7, n_classes=10, flip_y=0.1, random_state=0)
+    with on_cluster(client, wait_limit=200):
+        calm = SVC(probability=True).fit(X, y)
+        workers, killed = list(client.run(os.getpid).values()), []
+
+        def kill(status):
+            if not killed:
+                killed.append(workers[0])
+                os.kill(workers[0], signal.SIGKILL)
+
+        machine = SVC(probability=True, callbacks=[kill], time_limit=400).fit(X, y)
+    assert killed
+    assert not set(client.run(os.getpid).values()) & set(killed)
+    np.testing.assert_array_equal(machine.dual_coef_, calm.dual_coef_)
+    np.testing.assert_array_equal(machine.predict_proba(X), calm.predict_proba(X))
 
 
 @pytest.mark.parametrize("count", [1, 2], ids=["one of two", "both, with all copies of the data"])

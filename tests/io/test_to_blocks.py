@@ -1,5 +1,7 @@
 """Data files as folders of blocks: the rows that read_data finds; train and predict on them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,7 @@ import scipy.sparse as sp
 from softmargin import LinearSVC
 from softmargin.cli import main
 from softmargin.io import BlockFolder, FileError, convert_to_blocks, read_data, write_data
-from softmargin.io.data import libsvm_text
+from softmargin.io.data import libsvm_text, npz
 from tests.cases.linear import iris
 
 
@@ -50,6 +52,96 @@ def test_the_rows_of_the_file(tmp_path, suffix, monkeypatch):
         assert folder.target_name == "label"
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("form", ["rows", "columns", "integers", "csr"])
+def test_archives_are_read_in_pieces(tmp_path, save, form, monkeypatch):
+    monkeypatch.setattr(npz, "STARTS_AT_ONCE", 3000)
+    X, y = big()
+    X[3000:4000] = 0  # without entries
+    X[-1] = 0
+    path = tmp_path / "rows.npz"
+    if form == "csr":
+        matrix = sp.csr_matrix(X)
+        save(path, y=y, **{part: getattr(matrix, part) for part in npz.PARTS})
+    elif form == "integers":
+        X = np.round(X)
+        save(path, X=X.astype(np.int16), y=y)
+    else:
+        save(path, X=np.asarray(X, order="F" if form == "columns" else "C"), y=y)
+    folder = convert_to_blocks(path, tmp_path / "blocks", size=80_000)
+    assert len(folder) >= 3
+    assert folder.shape == X.shape
+    rows, targets = together(folder)
+    np.testing.assert_array_equal(rows, X)
+    np.testing.assert_array_equal(targets, y)
+    narrow = convert_to_blocks(path, tmp_path / "narrow", size=20_000, dtype=np.float32)
+    np.testing.assert_array_equal(together(narrow)[0], X.astype(np.float32))
+
+
+def test_a_row_of_an_archive_may_be_larger_than_a_block(tmp_path):
+    X = np.arange(12.0).reshape(4, 3)
+    for name, rows in {"dense": X, "sparse": sp.csr_matrix(X)}.items():
+        write_data(tmp_path / f"{name}.npz", rows, np.arange(4))
+        folder = convert_to_blocks(tmp_path / f"{name}.npz", tmp_path / name, size=1)
+        assert len(folder) == 4
+        np.testing.assert_array_equal(together(folder)[0], X)
+
+
+@pytest.mark.thread_unsafe(reason="measures memory")
+@pytest.mark.parametrize("form", ["rows", "columns", "csr"])
+def test_archives_larger_than_the_memory_that_is_used(tmp_path, form):
+    X = np.random.default_rng(0).normal(size=(20_000, 100))
+    path = tmp_path / "rows.npz"
+    write_data(path, sp.csr_matrix(X) if form == "csr" else X, np.arange(20_000) % 2)
+    if form == "columns":
+        np.savez_compressed(path, X=np.asfortranarray(X), y=np.arange(20_000) % 2)
+    tracemalloc.start()
+    try:
+        folder = convert_to_blocks(path, tmp_path / "blocks", size=1_000_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(folder) >= 16
+    assert peak < 6_000_000 < X.nbytes / 2
+
+
+def test_broken_archives(tmp_path):
+    path, count = tmp_path / "rows.npz", 0
+    X, y = big(1000)
+    matrix = sp.csr_matrix(X)
+    parts = {part: np.asarray(getattr(matrix, part)) for part in npz.PARTS}
+
+    def refused(match, **arrays):
+        nonlocal count
+        if arrays:
+            np.savez(path, **arrays)
+        count += 1
+        with pytest.raises(FileError, match=match):
+            convert_to_blocks(path, tmp_path / str(count), size=10_000)
+        with pytest.raises(FileError, match=match):
+            read_data(path)
+
+    refused("arrays X and y", X=X)
+    refused(r"y of shape \(1000,\)", X=X, y=y[:3])
+    refused("two dimensions and of numbers", X=X[0], y=y)
+    refused("pickled objects", X=X, y=y.astype(object))
+    for name, wrong in {
+        "data": parts["data"][:-1],
+        "indices": parts["indices"] + 3,
+        "indptr": np.append(parts["indptr"][:-1], 0),
+        "shape": (999, 5),
+    }.items():
+        refused("a valid CSR matrix", **{**parts, name: np.asarray(wrong), "y": y})
+    refused("a valid CSR matrix", **{**parts, "indptr": parts["indptr"] + 1, "y": y})
+    refused("a valid CSR matrix", **{**parts, "data": parts["data"].astype("U9"), "y": y})
+    np.savez(path, X=X, y=y)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:5000] + b"?" + whole[5001:])
+    refused(r"a valid \.npz file")
+    path.write_bytes(whole[:5000])
+    refused(r"a valid \.npz file")
+
+
 def test_targets_that_are_no_numbers_in_the_last_row(tmp_path):
     lines = [f"{k % 7},{k % 2}" for k in range(9000)]
     (tmp_path / "a.csv").write_text("\n".join(["x,y", *lines, "1,many"]))
@@ -79,6 +171,8 @@ def test_errors_name_the_line_and_leave_no_complete_folder(tmp_path, monkeypatch
         convert_to_blocks(tmp_path / "empty.svm", tmp_path / "none")
     with pytest.raises(ValueError, match="names a column"):
         convert_to_blocks(tmp_path / "rows.svm", tmp_path / "other", target="a")
+    with pytest.raises(ValueError, match="names a column"):
+        convert_to_blocks(tmp_path / "rows.npz", tmp_path / "other", ignore=["a"])
     with pytest.raises(ValueError, match="size=0"):
         convert_to_blocks(tmp_path / "rows.svm", tmp_path / "other", size=0)
 

@@ -1,4 +1,4 @@
-"""Linear machines on a Dask cluster: exact, certified, and surviving lost workers."""
+"""Machines on a Dask cluster: exact, certified, and surviving lost workers."""
 
 try:
     import dask.array  # noqa: F401
@@ -10,5 +10,6 @@ except ImportError as error:
 
 from softmargin.dask.cluster import ClusterError
 from softmargin.dask.estimators import DaskLinearSVC, DaskLinearSVR
+from softmargin.dask.kernel_machines import on_cluster
 
-__all__ = ["ClusterError", "DaskLinearSVC", "DaskLinearSVR"]
+__all__ = ["ClusterError", "DaskLinearSVC", "DaskLinearSVR", "on_cluster"]

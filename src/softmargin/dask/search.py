@@ -1,8 +1,6 @@
 """The fits of a search as tasks on a Dask cluster.
 
-A task is one kernel on some folds, with all C, or some fits that cannot share their work.  It reads
-the examples and nothing else, so a task of a lost worker is run again.  The examples are sent once
-to each worker, and again if all copies are lost.
+A task is one kernel on some folds, with all C, or some fits that cannot share their work.
 """
 
 from __future__ import annotations
@@ -14,13 +12,9 @@ from typing import Any
 import numpy as np
 import sklearn
 from dask.sizeof import sizeof
-from distributed import Future, KilledWorker, Reschedule, get_worker
 from sklearn.base import clone
 
-from softmargin.dask.cluster import Cluster, ClusterError, find_client
-from softmargin.dask.crew import MOST_LOSSES
-from softmargin.fitting.memory import available_bytes
-from softmargin.fitting.rounds import LostBlocks, Stopped
+from softmargin.dask.shared_data import SharedDataTasks, Unwanted
 from softmargin.model_selection import engine
 from softmargin.model_selection.sharing import Sharing
 from softmargin.model_selection.sklearn_seam import Result
@@ -41,20 +35,11 @@ class Sent:
         return int(sizeof(first.X) + sizeof(first.y))
 
 
-class SearchTasks:
+class SearchTasks(SharedDataTasks):
     """The tasks of one search."""
 
     def __init__(self, client: Any, wait_limit: float) -> None:
-        if not wait_limit > 0:
-            raise ValueError(f"wait_limit={wait_limit!r} must be a positive number of seconds.")
-        self.cluster = Cluster(find_client(client), float(wait_limit))
-        workers = self.cluster.workers()
-        self.slots = sum(worker["nthreads"] for worker in workers)
-        self.threads = max(worker["nthreads"] for worker in workers)
-        """Of a worker: so many tasks at once share its memory."""
-        limits = [worker["memory_limit"] for worker in workers]
-        self.available = min([limit for limit in limits if limit] or [available_bytes()])
-        self._sent: Future | None = None
+        super().__init__(client, wait_limit, "the fits of a search")
 
     def answers(
         self,
@@ -83,11 +68,6 @@ class SearchTasks:
         """Of fits in scikit-learn's own way, by their numbers."""
         return self._run(_fit, sharing, [[k] for k in numbers], stopped, waiting)
 
-    def close(self) -> None:
-        """Cancels whatever is left; a task that runs ends after its slice."""
-        self._sent = None
-        self.cluster.close()
-
     def _run(
         self,
         function: Callable[..., Any],
@@ -97,55 +77,15 @@ class SearchTasks:
         waiting: Callable[[], None],
     ) -> Iterator[Any]:
         config = sklearn.get_config()
-
-        def submit(group: list[int]) -> Future:
-            given = self._data(sharing), group, config
-            # In the order of the table: if time runs out, the first candidates are complete.
-            return self.cluster.submit(function, *given, priority=-min(group))
-
-        def look() -> bool:
-            waiting()
-            return stopped()
-
-        pending = {submit(group): (group, 0) for group in groups}
-        while pending:
-            try:
-                with self.cluster.stoppable(look):
-                    ended = self.cluster.ended(list(pending), "the fits of a search")
-            except Stopped:
-                return
-            for future in ended:
-                group, losses = pending.pop(future)
-                try:
-                    found = self.cluster.result(future, "the results of a search")
-                except LostBlocks as error:
-                    if isinstance(error.__cause__, KilledWorker) or losses == MOST_LOSSES:
-                        raise self._too_many() from error
-                    pending[submit(group)] = group, losses + 1
-                else:
-                    yield found
-
-    def _data(self, sharing: Sharing) -> Future:
-        if self._sent is None or self._sent.status != "finished":
-            sent = Sent(sharing)
-            (self._sent,) = self.cluster.send([sent], sent.__sizeof__(), everywhere=True)
-        return self._sent
-
-    def _too_many(self) -> ClusterError:
-        return ClusterError(
-            "Workers were lost again and again while they ran the same fits. Check whether they run"
-            f" out of memory (the smallest has {self.available / 1e9:.3g} GB): cache_size, in"
-            " megabytes, limits the kernel matrices of a worker."
-        )
+        return self.run(function, Sent(sharing), groups, stopped, config, waiting=waiting)
 
 
 def _solve(sent: Sent, group: list[int], config: dict[str, Any]) -> list[engine.Answer]:
-    unwanted = _Unwanted()
+    unwanted = Unwanted()
     with sklearn.config_context(**config), one_blas_thread():
         tasks, wishes = sent.sharing.tasks(group), sent.sharing.wishes
         answers = [a for some in engine.run(tasks, 1, wishes, unwanted) for a in some]
-    if unwanted.seen:
-        raise Reschedule  # for the case that somebody wants it after all
+    unwanted.leave()
     return answers
 
 
@@ -153,17 +93,3 @@ def _fit(sent: Sent, group: list[int], config: dict[str, Any]) -> list[tuple[int
     sharing = sent.sharing
     with sklearn.config_context(**config):
         return [(k, sharing.fits[k].run(clone(sharing.estimator))) for k in group]
-
-
-class _Unwanted:
-    """Whether the client has cancelled the task that is running in this thread."""
-
-    def __init__(self) -> None:
-        self.worker = get_worker()
-        self.key = self.worker.get_current_task()
-        self.seen = False
-
-    def __call__(self) -> bool:
-        task = self.worker.state.tasks.get(self.key)
-        self.seen = self.seen or task is None or task.state == "cancelled"
-        return self.seen

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from functools import partial
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from softmargin.estimator.conventions import (
 from softmargin.estimator.fitted import Fitted
 from softmargin.estimator.validation import for_core, indexable
 from softmargin.fitting import planning
+from softmargin.fitting.elsewhere import ELSEWHERE
 from softmargin.fitting.held_out import Folds
 from softmargin.fitting.kernel_fit import FitResult, KernelFit
 from softmargin.fitting.kernel_solver import Settings
@@ -169,19 +171,48 @@ class KernelMachine(Saving, Fitted, Observed):
     ) -> FitResult:
         threads = planning.threads(self.n_jobs)
         together = planning.problems_at_once(problems.sizes, threads, callable(self.kernel))
-        largest = int(problems.sizes.max())
+        resources = threads // together, together
+        fit = self._kernel_fit(kernel, X, problems, watch, resources, recorder, kept, folds)
+        alone, elsewhere = recorder is not None or callable(self.kernel), ELSEWHERE.get()
+        continues = self.warm_start or kept
+        if elsewhere and len(problems.sizes) > 1 and not (alone or continues):
+            answers = elsewhere.solve(self, kernel, X, problems, folds, watch, fit.solve)
+        else:
+            groups = planning.groups(problems.sizes, together, alone)
+            tasks = [partial(fit.solve, numbers) for numbers in groups]
+            answers = run_all(tasks, together, watch.abandoned)
+        result = FitResult(kernel, problems, answers)
+        if recorder:
+            recorder.close(finished=result.final)
+        return result
+
+    def _kernel_fit(
+        self,
+        kernel: Kernel,
+        X: Any,
+        problems: Problems,
+        watch: Watch,
+        resources: tuple[int, int],
+        recorder: Recorder | None = None,
+        kept: Mapping[Any, Kept] = MappingProxyType({}),
+        folds: Folds | None = None,
+    ) -> KernelFit:
+        """What solves the problems; `resources`: the threads of each, and how many are solved at
+        once."""
+        threads, at_once = resources
+        useful = at_once * useful_bytes(int(problems.sizes.max()))
         gap_tol = None if self.gap_tol is None else float(self.gap_tol)
         settings = Settings(
             tolerances=Tolerances(float(self.tol), gap_tol),
             shrinking=bool(self.shrinking),
-            cache_bytes=cache_bytes(self.cache_size, together * useful_bytes(largest)) // together,
-            threads=threads // together,
+            cache_bytes=cache_bytes(self.cache_size, useful) // at_once,
+            threads=threads,
             max_iter=min(int(self.max_iter), NO_LIMIT),
             watch=watch,
             convexity=ConvexityCheck(kernel, X, problems),
             save=recorder.note if recorder else None,
         )
-        fit = KernelFit(
+        return KernelFit(
             problems=problems,
             sources=kernel.training(X),
             plan=lambda size: self._plan(size, kernel),
@@ -190,15 +221,6 @@ class KernelMachine(Saving, Fitted, Observed):
             kept=kept,
             folds=folds,
         )
-        alone = recorder is not None or callable(self.kernel)
-        groups = planning.groups(problems.sizes, together, alone)
-        answers = run_all(
-            [partial(fit.solve, numbers) for numbers in groups], together, watch.abandoned
-        )
-        result = FitResult(kernel, problems, answers)
-        if recorder:
-            recorder.close(finished=result.final)
-        return result
 
 
 def _stated(problems: list[Stated]) -> Iterator[Any]:

@@ -30,6 +30,7 @@ from softmargin.fitting.slices import NO_LIMIT, in_slices
 from softmargin.problem.formulations import Array, Models
 from softmargin.problem.kernels import CORES, Sources
 from softmargin.solution import Certificates, Convexity, StopReason
+from softmargin.watching import Watch
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def train_together(
     where they are in the next more precise arithmetic."""
     given, count, before, begin = start, len(stated.starts) - 1, np.int64(0), time.perf_counter()
     arithmetic: str | None = _first_arithmetic(stated, sources, plan, settings)
-    _tell_starts(stated, settings, first, start)
+    if not any(part.any() for part in start):
+        tell_zero_starts(stated, settings.watch, first)
     of_folds = folds.state(range(first, first + count)) if folds else []
     while arithmetic:
         used, (rows, _) = arithmetic, sources(arithmetic, stated.ids)
@@ -111,11 +113,11 @@ def train_together(
     return Together(models, certificates, start, held_out)
 
 
-def _tell_starts(stated: Stated, settings: Settings, first: int, start: list[Array]) -> None:
+def tell_zero_starts(stated: Stated, watch: Watch, first: int) -> None:
+    """Tells where problems begin whose variables are all zero, unless there are very many."""
     at_zero = getattr(stated.formulation, "at_zero", None)
-    if not at_zero or settings.watch.problems > MANY_PROBLEMS or any(b.any() for b in start):
-        return
-    settings.watch.started_together(first, np.asarray(at_zero()), np.diff(stated.starts))
+    if at_zero and watch.problems <= MANY_PROBLEMS:
+        watch.started_together(first, np.asarray(at_zero()), np.diff(stated.starts))
 
 
 def _first_arithmetic(stated: Stated, sources: Sources, plan: Plan, settings: Settings) -> str:

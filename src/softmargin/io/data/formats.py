@@ -82,12 +82,7 @@ def read_data(
         names = None if features is None else tuple(features)
         wanted = Wanted(target, usual_target, names, tuple(ignore), target_is_needed)
         return (read_csv if kind == ".csv" else read_parquet)(path, wanted, dtype)
-    for option, value in {"target": target, "ignore": ignore or None}.items():
-        if value is not None:
-            raise ValueError(
-                f"{option}={value!r} names a column of a .csv or .parquet file; {name_of(path)} is"
-                " neither."
-            )
+    refuse_columns(path, target=target, ignore=ignore or None)
     if kind == ".npz":
         from softmargin.io.data.npz import read_npz
 
@@ -102,6 +97,16 @@ def read_data(
             labels_are_needed=target_is_needed,
         )
     return Data(X, y, notes=tuple(str(warning.message) for warning in caught))
+
+
+def refuse_columns(path: Any, **options: Any) -> None:
+    """ValueError if an option names columns, for a file that has none."""
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"{option}={value!r} names a column of a .csv or .parquet file; {name_of(path)} is"
+                " neither."
+            )
 
 
 def as_labels(y: Any) -> Any:

@@ -1,7 +1,4 @@
-"""A data file of any format as a folder of blocks, with a block of it in memory at a time.
-
-LIBSVM's text, CSV and Parquet are read piece by piece; an .npz file is read as a whole.
-"""
+"""A data file of any format as a folder of blocks, with a block of it in memory at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from softmargin.io.data.block_folder import (
     write_block,
 )
 from softmargin.io.data.columns import Wanted
-from softmargin.io.data.formats import TABLES, Data, as_labels, read_data
+from softmargin.io.data.formats import TABLES, Data, as_labels, refuse_columns
 from softmargin.io.data.libsvm_text import libsvm_pieces
 from softmargin.io.file_error import FileError
 from softmargin.io.streams import suffix_within
@@ -65,7 +62,8 @@ def convert_to_blocks(
         raise ValueError(f"size={size!r} must be a positive number of bytes.")
     place = empty_folder(folder)
     kind = suffix_within(path) if kind is None else kind
-    pieces = _pieces(path, kind, Wanted(target, None, None, tuple(ignore)), dtype, zero_based)
+    wanted = Wanted(target, None, None, tuple(ignore))
+    pieces = _pieces(path, kind, wanted, dtype, zero_based, size)
     count, width, targets = 0, 0, _Targets()
     names: tuple[str, ...] = ()
     target_name = None
@@ -82,16 +80,19 @@ def convert_to_blocks(
     return BlockFolder._complete(place, count, width, names, target_name)
 
 
-def _pieces(path: Any, kind: str, wanted: Wanted, dtype: Any, zero_based: bool) -> Iterator[Data]:
+def _pieces(
+    path: Any, kind: str, wanted: Wanted, dtype: Any, zero_based: bool, size: int
+) -> Iterator[Data]:
     if kind in TABLES:
         from softmargin.io.data.csv_parquet import csv_pieces, parquet_pieces
 
         yield from (csv_pieces if kind == ".csv" else parquet_pieces)(path, wanted, dtype)
-    elif kind == ".npz" or wanted.target is not None or wanted.ignore:
-        data = read_data(path, target=wanted.target, ignore=wanted.ignore, dtype=dtype, kind=kind)
-        rows = 4096
-        for begin in range(0, data.X.shape[0], rows):
-            yield Data(data.X[begin : begin + rows], data.y[begin : begin + rows])
+        return
+    refuse_columns(path, target=wanted.target, ignore=wanted.ignore or None)
+    if kind == ".npz":
+        from softmargin.io.data.npz import npz_pieces
+
+        yield from npz_pieces(path, dtype, size)
     else:
         for X, y in libsvm_pieces(path, dtype=dtype, zero_based=zero_based):
             yield Data(X, y)
@@ -116,6 +117,8 @@ def _gathered(pieces: Iterator[Data], size: int) -> Iterator[Data]:
 
 def _together(pieces: list[Data]) -> Data:
     first = pieces[0]
+    if len(pieces) == 1:
+        return first
     y = np.concatenate([piece.y for piece in pieces])
     if sp.issparse(first.X):
         width = max(piece.X.shape[1] for piece in pieces)
