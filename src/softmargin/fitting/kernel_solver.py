@@ -217,12 +217,12 @@ class _Run:
 
         some = used[:: max(len(used) // SAMPLE, 1)]
         errors = exact_gradient(some) - gradient[some]
-        if SAFETY * math.sqrt(np.mean(errors**2)) * reach <= allowed:
-            return model, enough
-        counts = np.flatnonzero(self.dual.in_gap(point.beta, gradient, 2 * rounding))
-        gradient = gradient.copy()
-        gradient[counts] = exact_gradient(counts)
-        exact = self.formulation.model(point.beta, gradient)
+        exact = model
+        if SAFETY * math.sqrt(np.mean(errors**2)) * reach > allowed:
+            counts = np.flatnonzero(self.dual.in_gap(point.beta, gradient, 2 * rounding))
+            gradient = gradient.copy()
+            gradient[counts] = exact_gradient(counts)
+            exact = self.formulation.model(point.beta, gradient)
         gap = relative_gap(exact.primal_objective, exact.dual_objective)
         most = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
         return exact, self.tol if gap <= most else 0.0
