@@ -1,4 +1,4 @@
-"""Pairs of classes and folds of calibration on a Dask cluster of threads."""
+"""Pairs of classes, and their folds, on a Dask cluster of threads."""
 
 import threading
 import time
@@ -12,8 +12,6 @@ from sklearn.multiclass import OneVsOneClassifier
 
 from softmargin import SVC, SVR, NuSVC, StopReason
 from softmargin.fitting import kernel_fit
-from softmargin.model_selection import out_of_fold
-from softmargin.model_selection.paths import Stopped
 
 distributed = pytest.importorskip("distributed")
 
@@ -29,7 +27,7 @@ def data(classes=4, count=200):
 
 @pytest.fixture
 def threads(monkeypatch):
-    """The threads in which problems were solved and folds held out."""
+    """The threads in which problems were solved."""
     found = []
 
     def watched(owner, name):
@@ -42,8 +40,6 @@ def threads(monkeypatch):
         monkeypatch.setattr(owner, name, call)
 
     watched(kernel_fit.KernelFit, "solve")
-    watched(out_of_fold, "_shared")
-    watched(out_of_fold, "_ordinary")
     return found
 
 
@@ -77,7 +73,7 @@ def test_the_machine_of_a_fit_on_one_machine(client, machine, threads):
     nothing_runs(client)
 
 
-@pytest.mark.parametrize("C", [1.0, 1000.0], ids=["folds of their own", "folds that share"])
+@pytest.mark.parametrize("C", [1.0, 1000.0])
 @pytest.mark.parametrize("probability", [True, "platt"])
 def test_probabilities(client, C, probability, threads):
     X, y = data(3)
@@ -87,11 +83,13 @@ def test_probabilities(client, C, probability, threads):
     threads.clear()
     with on_cluster(client):
         machine.fit(sp.csr_matrix(X), y, weight)
+    assert threads
     assert threading.main_thread() not in threads
     np.testing.assert_allclose(machine.predict_proba(sp.csr_matrix(X)), local, atol=1e-4)
 
 
-def test_folds_of_two_classes_and_of_regressions(client):
+def test_folds_that_run_here(client):
+    """Those of a single problem, and of fits that keep their model if they are stopped."""
     X, y = data(2)
     machines = SVC(tol=1e-6, probability=True), SVR(tol=1e-6, probability=True)
     for machine, method in zip(machines, ("predict_proba", "predict_interval"), strict=True):
@@ -99,6 +97,11 @@ def test_folds_of_two_classes_and_of_regressions(client):
         with on_cluster(client):
             machine.fit(X, y)
         np.testing.assert_allclose(getattr(machine, method)(X), local, atol=1e-4)
+    X, y = data(3)
+    machine = SVC(tol=1e-6, probability=True, time_limit=600.0)
+    local = machine.fit(X, y).predict_proba(X)
+    with on_cluster(client):
+        np.testing.assert_allclose(machine.fit(X, y).predict_proba(X), local, atol=1e-4)
 
 
 def test_the_bits_do_not_depend_on_the_number_of_workers(client):
@@ -136,7 +139,7 @@ def test_what_cannot_be_divided_runs_here(client, threads, tmp_path):
 
 @pytest.fixture
 def endless(monkeypatch):
-    """On the workers, all problems but the first, and all folds, last until nobody wants them."""
+    """On the workers, all problems but the first last until nobody wants them."""
     solve, ended = kernel_fit.KernelFit.solve, []
 
     def last(watch):
@@ -149,12 +152,7 @@ def endless(monkeypatch):
             last(self.settings.watch)
         return solve(self, numbers)
 
-    def no_fold(machine, fold, watch, n_jobs):
-        last(watch)
-        raise Stopped
-
     monkeypatch.setattr(kernel_fit.KernelFit, "solve", first_only)
-    monkeypatch.setattr(out_of_fold, "_ordinary", no_fold)
     return ended
 
 
@@ -192,11 +190,9 @@ def test_a_callback_hears_of_problems_that_ended_and_may_stop_the_fit(client, en
 
 def test_waits_have_a_limit(client, endless):
     X, y = data()
-    with on_cluster(client, wait_limit=0.5):
-        with pytest.raises(ClusterError, match=r"Waited 0.5 s for the problems of a fit"):
-            SVC().fit(X, y)
-        with pytest.raises(ClusterError, match=r"Waited 0.5 s for the folds of a calibration"):
-            SVC(probability=True).fit(*data(2))
+    waited = pytest.raises(ClusterError, match=r"Waited 0.5 s for the problems of a fit")
+    with on_cluster(client, wait_limit=0.5), waited:
+        SVC().fit(X, y)
     nothing_runs(client)
 
 
