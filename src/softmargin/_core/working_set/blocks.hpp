@@ -64,7 +64,7 @@ class Blocks final : public WorkingSet<Real> {
     constexpr Index least = 64;
     Index free = 0;
     for (Index k = 0; k < dual.size(); ++k) free += any_free(dual, k);
-    size_ = std::min(std::max(free, least), static_cast<Index>(rows_.stride));
+    size_ = std::min(std::max(free, least), static_cast<Index>(rows_.stride) - cache_line);
     members_.clear();
     WorkingSet<Real>::update(dual, matrix, positions, changes);
   }
