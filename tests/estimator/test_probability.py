@@ -14,7 +14,16 @@ from tests.cases.noisy_classes import data
 
 @pytest.mark.parametrize("break_ties", [False, True])
 @pytest.mark.parametrize("classes", [2, 3, 7])
-@pytest.mark.parametrize("machine", [SVC(), NuSVC(nu=0.1), SVC(kernel="linear")])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(),
+        NuSVC(nu=0.1),
+        SVC(kernel="linear"),
+        *(SVC(multi_class=m) for m in ("ovr", "weston_watkins", "crammer_singer")),
+    ],
+    ids=str,
+)
 def test_the_predicted_class_has_the_largest_probability(machine, classes, break_ties):
     X, y, points, _ = data(classes)
     machine = machine.__class__(

@@ -64,7 +64,7 @@ class OutOfFold:
 def make_folds(machine: Any, X: Any, y: Any, weight: Array, problems: Problems) -> Folds | None:
     """The folds of a machine (`machine.cv`) that is about to be fitted to X and y, with these
     problems; None if they are not needed, or are to be fits of their own."""
-    if scores_classes(machine) or known_values(machine, y, weight) is not None:
+    if has_fits_for_folds(machine) or known_values(machine, y, weight) is not None:
         return None
     folds = []
     for train, test in weighted_splits(machine, X, y, weight):
@@ -244,6 +244,12 @@ def scores_classes(machine: Any) -> bool:
     """Whether a classifier has a score for each class, instead of a value for each pair."""
     one_by_one = getattr(machine, "multi_class", "ovo") == "ovo"
     return not one_by_one and len(getattr(machine, "classes_", ())) > 2
+
+
+def has_fits_for_folds(machine: Any) -> bool:
+    """Whether the folds of a kernel machine are fits of their own: only solvers of pairs of classes
+    can continue with a fold."""
+    return scores_classes(machine) or getattr(machine, "multi_class", "ovo") in COUPLED
 
 
 def fold_scores(machine: Any, values: Array, classes: int) -> Array:

@@ -25,9 +25,9 @@ from softmargin.estimator.out_of_fold import (
     QUIET,
     Split,
     class_scores,
+    has_fits_for_folds,
     held_out_values,
     make_folds,
-    scores_classes,
     was_stopped,
 )
 from softmargin.estimator.validation import with_probability
@@ -35,6 +35,7 @@ from softmargin.fitting.held_out import Folds
 from softmargin.fitting.kernel_fit import FitResult
 from softmargin.fitting.problems import Problems
 from softmargin.problem.convexity import one_blas_thread
+from softmargin.problem.formulations import Starts
 from softmargin.problem.kernels import take
 
 Array = NDArray[np.float64]
@@ -100,21 +101,31 @@ class Probability(PredictProba):
         self.probA_ = self.probB_ = NONE
         if not self.probability:
             return
-        if scores_classes(self):
-            labels, fit_fold = np.ravel(y), partial(_fit_fold, self)
-            scores = class_scores(self, X, labels, weight, began, fit_fold)
-            if scores is not None:
-                of = np.searchsorted(self.classes_, labels[scores.rows])
-                with one_blas_thread():
-                    self._curve, self._mixing = fit_scores(scores.values, of, weight[scores.rows])
+        labels = np.ravel(y)
+        if not has_fits_for_folds(self):
+            values = held_out_values(self, X, labels, weight, result, folds, began)
+            if values is not None:
+                stated = result.problems.state(range(len(result.problems.sizes)))
+                own = weight[stated.ids]
+                self._fit_pairs(values, stated.formulation.y > 0, own, stated.starts)
             return
-        values = held_out_values(self, X, np.ravel(y), weight, result, folds, began)
-        if values is None:
+        scores = class_scores(self, X, labels, weight, began, partial(_fit_fold, self))
+        if scores is None:
             return
-        stated = result.problems.state(range(len(result.problems.sizes)))
-        first, tested = stated.formulation.y > 0, np.isfinite(values)
-        values, own = np.where(tested, values, 0.0), np.where(tested, weight[stated.ids], 0.0)
-        self.probA_, self.probB_ = fit_sigmoids(values, first, own, stated.starts)
+        of, own = np.searchsorted(self.classes_, labels[scores.rows]), weight[scores.rows]
+        if len(self.classes_) == 2:
+            self._fit_pairs(scores.values[:, 0], of == 0, own)
+            return
+        with one_blas_thread():
+            self._curve, self._mixing = fit_scores(scores.values, of, own)
+
+    def _fit_pairs(
+        self, values: Array, first: NDArray[np.bool_], weight: Array, starts: Starts = ()
+    ) -> None:
+        """From the values of all pairs of classes, positive for the first class; NaN: unknown."""
+        tested = np.isfinite(values)
+        known, own = np.where(tested, values, 0.0), np.where(tested, weight, 0.0)
+        self.probA_, self.probB_ = fit_sigmoids(known, first, own, starts)
         self._agreeing = self.probability != "platt"
         if len(self.classes_) == 2:  # here a positive value means the second class
             with one_blas_thread():
