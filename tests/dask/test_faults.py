@@ -66,7 +66,7 @@ def test_killed_workers_do_not_change_a_machine_of_many_pairs(client):
                 killed.append(workers[0])
                 os.kill(workers[0], signal.SIGKILL)
 
-        machine = SVC(probability=True, callbacks=[kill], time_limit=400).fit(X, y)
+        machine = SVC(probability=True, callbacks=[kill]).fit(X, y)
     assert killed
     assert not set(client.run(os.getpid).values()) & set(killed)
     np.testing.assert_array_equal(machine.dual_coef_, calm.dual_coef_)
