@@ -6,7 +6,7 @@ The examples are sent once to each worker.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ def on_cluster(client: Client | None = None, *, wait_limit: float = 600.0) -> It
 
 @dataclass(frozen=True)
 class SentFolds:
-    """What a worker needs besides for the folds of the problems; a row of each array per fold."""
+    """What a worker also needs if the problems have folds; a row of each array for each fold."""
 
     prices: NDArray[np.float64]
     tested: NDArray[np.bool_]
@@ -112,14 +112,6 @@ class OnCluster:
     def __init__(self, client: Client, wait_limit: float) -> None:
         self.client, self.wait_limit = client, wait_limit
 
-    @contextmanager
-    def _tasks(self, what: str) -> Iterator[SharedDataTasks]:
-        tasks = SharedDataTasks(self.client, self.wait_limit, what)
-        try:
-            yield tasks
-        finally:
-            tasks.close()
-
     def solve(
         self,
         machine: Any,
@@ -139,7 +131,8 @@ class OnCluster:
         for group in groups:
             tell_zero_starts(problems.state(group), watch, group.start)
         found: dict[int, Answers] = {}
-        with self._tasks("the problems of a fit") as tasks:
+        tasks = SharedDataTasks(self.client, self.wait_limit, "the problems of a fit")
+        with closing(tasks):
             for some in tasks.run(_solve, sent, groups, watch.expired):
                 first, sizes = some.numbers.start, problems.sizes
                 found[first] = some

@@ -189,8 +189,8 @@ def _part(matrix: Any, rows: Any, columns: Any) -> Any:
 def _sums_in_place(answer: Solved, rows: Any) -> Array:
     """K b is known for all rows; the coefficients are b, or (nu-SVC) a multiple of it."""
     assert answer.whole is not None
-    own = answer.models, answer.beta, answer.statement.starts
-    multiple = own[0].multiples(own[1], Segments(own[2], len(own[1][0])))
+    each = Segments(answer.statement.starts, len(answer.beta[0]))
+    multiple = answer.models.multiples(answer.beta, each)
     sums: Array = (multiple * answer.whole[rows])[:, None, None]
     return sums
 
