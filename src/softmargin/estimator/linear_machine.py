@@ -18,9 +18,8 @@ from softmargin.estimator.conventions import (
     SparseCoefMixin,
     StrOptions,
     check_random_state,
-    validate_data,
 )
-from softmargin.estimator.validation import for_core
+from softmargin.estimator.validation import for_core, validate_examples
 from softmargin.fitting.linear_problem import COUPLED, Array, Dual, Problem
 from softmargin.fitting.linear_solver import Settings, descend, weights_precision
 from softmargin.fitting.memory import available_bytes
@@ -82,8 +81,7 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
 
     def _validate_examples(self, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
         """X in the form that the core needs, without a copy if it has that form already; and y."""
-        checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
-        X, y = validate_data(self, X, y, y_numeric=numeric_target, **checks)
+        X, y = validate_examples(self, X, y, numeric_target)
         return for_core(X), y
 
     @property
