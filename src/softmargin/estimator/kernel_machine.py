@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from softmargin import _core
 from softmargin.checkpoint import DualVariables, Recorder
 from softmargin.estimator.base import Observed
 from softmargin.estimator.conventions import (
@@ -48,14 +49,11 @@ from softmargin.working_sets import BY_NAME, WorkingSet
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-MOST_FREE = 5000
-"""The most variables of a Newton step (newton_schedule.hpp)."""
-
 
 def useful_bytes(examples: int) -> int:
     """Bytes that hold all kernel rows, and of which a quarter holds the matrix of a Newton step on
     one variable of every example."""
-    return max(8 * examples**2, 32 * min(examples, MOST_FREE) ** 2)
+    return max(8 * examples**2, 32 * min(examples, _core.MOST_FREE) ** 2)
 
 
 class KernelMachine(Saving, Fitted, Observed):

@@ -23,7 +23,7 @@ class WholeMatrix {
       : dual_(dual), matrix_(matrix), rows_(matrix.size()) {
     rows_.given = matrix.stored();
     known_.assign(matrix.size(), rows_.given != nullptr);
-    if (!rows_.given) rows_.values.resize(rows_.stride * rows_.stride);
+    if (!rows_.given) rows_.allocate();
     rows_.diagonals.assign(matrix.diagonal(), matrix.diagonal() + matrix.size());
   }
 
