@@ -136,8 +136,8 @@ def few(cells: tuple[Any, ...], most: int) -> None:
 
 
 def compare_rules(names: list[str], cs: Any, gammas: Any) -> None:
-    """Where a fixed rule is faster than "auto".  Such cells are timed again, as a short pause of
-    one of the fits may be all there is to it."""
+    """Where a fixed rule is faster than "auto".  Such cells are timed again, up to five times: on a
+    busy machine, equal fits differ by more than a tenth."""
     for name in names:
         X, y = data(name)
         kind, totals = SVR if name in REGRESSION else SVC, np.zeros(1 + len(FIXED_RULES))
@@ -148,8 +148,9 @@ def compare_rules(names: list[str], cs: Any, gammas: Any) -> None:
                 fixed = {"C": 2.0**c, "gamma": 2.0**gamma, "n_jobs": 1}
                 machines = [kind(**fixed, working_set=rule) for rule in rules]
                 best = np.array(shortest(machines, X, y))
-                if best[0] > 1.1 * best[1:].min():
-                    best = np.minimum(best, shortest(machines, X, y))
+                for _ in range(5):
+                    if best[0] > 1.1 * best[1:].min():
+                        best = np.minimum(best, shortest(machines, X, y))
                 totals += best
                 ratio, rule = best[0] / best[1:].min(), list(FIXED_RULES)[int(best[1:].argmin())]
                 if ratio > 1.1:
