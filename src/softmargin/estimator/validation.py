@@ -24,6 +24,9 @@ from softmargin.fitting.sklearn_callbacks import DURING_FIT
 
 Array = NDArray[np.float64]
 
+INTEGERS = "iub"
+"""Kinds of arrays."""
+
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[float]:
@@ -55,7 +58,7 @@ def is_plain(X: Any) -> bool:
 def _is_plain_target(y: Any) -> bool:
     if type(y) is not np.ndarray or y.ndim != 1 or not y.dtype.isnative:
         return False
-    return y.dtype.kind in "iub" or (y.dtype.type in (np.float64, np.float32) and _all_finite(y))
+    return y.dtype.kind in INTEGERS or (y.dtype.type in (np.float64, np.float32) and _all_finite(y))
 
 
 def _all_finite(values: NDArray[Any]) -> bool:
@@ -82,7 +85,7 @@ def classes_of(y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
     labels; scikit-learn's check of them, a tenth of the time of a small fit, can only warn that
     there are very many classes."""
     labels = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
-    if labels.dtype.kind in "iub":
+    if labels.dtype.kind in INTEGERS:
         classes, codes = np.unique(labels, return_inverse=True)
         if 2 * len(classes) <= len(labels):
             return labels, classes, codes
