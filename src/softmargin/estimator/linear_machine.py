@@ -34,7 +34,7 @@ from softmargin.io.models.save_and_load import Saving
 from softmargin.watching import RELATIVE_GAP, Watch
 
 Codes = NDArray[np.intp]
-SMALL_BYTES = 2**24
+SMALL_BYTES = 2**20
 """Weights up to here always have room: to ask for the free memory takes a millisecond."""
 
 
