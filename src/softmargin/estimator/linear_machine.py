@@ -33,6 +33,8 @@ from softmargin.io.models.save_and_load import Saving
 from softmargin.watching import RELATIVE_GAP, Watch
 
 Codes = NDArray[np.intp]
+SMALL_BYTES = 2**20
+"""Weights up to here always have room: to ask for the free memory takes a millisecond."""
 
 
 class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
@@ -117,7 +119,8 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
             else:
                 starts = self._starts(parts, problem, classes, codes, recorder)
             settings = self._settings(problem, watch, recorder)
-            settings = replace(settings, blocks=blocks, threads=at_once)
+            continued = keep_start or self.warm_start or recorder is not None
+            settings = replace(settings, blocks=blocks, threads=at_once, continued=continued)
             result = descend(parts, starts, settings)
         self.solution_ = result.solution
         self.n_iter_ = result.solution.iterations
@@ -302,11 +305,10 @@ def _first_class(problem: Problem, classes: NDArray[Any]) -> int:
 
 
 def check_room_for_weights(features: int, columns: int) -> None:
-    needed, free = 8 * features * columns, available_bytes()
-    problem = None
+    needed, problem = 8 * features * columns, None
     if features >= 2**31 - 1:
         problem = "at most 2147483646 can have weights"
-    elif needed > free:
+    elif needed > SMALL_BYTES and needed > (free := available_bytes()):
         problem = (
             f"their weights would take {needed / 1e9:.3g} GB, but only {free / 1e9:.3g} GB are free"
         )

@@ -21,16 +21,22 @@ const Value* one_each(const RowReader& rows, const Column<Value>& values) {
   return values.data();
 }
 
+// Calls work(loss) with the loss of the machine of this name, whose columns are separate problems.
+template <class Work>
+void with_loss(const std::string& name, double epsilon, Work work) {
+  if (name == "ovr") return work(Hinge());
+  if (name == "ovr_squared") return work(SquaredHinge());
+  if (name == "svr") return work(EpsilonInsensitive(epsilon));
+  if (name == "svr_squared") return work(SquaredEpsilonInsensitive(epsilon));
+  throw std::invalid_argument("unknown machine " + name);
+}
+
 // Calls work(machine) with the machine of this name.
 template <class Work>
 void with_machine(const std::string& name, double epsilon, Work work) {
   if (name == "weston_watkins") return work(WestonWatkins());
   if (name == "crammer_singer") return work(CrammerSinger());
-  if (name == "ovr") return work(OneVsRest());
-  if (name == "ovr_squared") return work(Separate<SquaredHinge>());
-  if (name == "svr") return work(Separate(EpsilonInsensitive(epsilon)));
-  if (name == "svr_squared") return work(Separate(SquaredEpsilonInsensitive(epsilon)));
-  throw std::invalid_argument("unknown machine " + name);
+  with_loss(name, epsilon, [&](auto loss) { work(Separate(loss)); });
 }
 
 // What Python gives besides the rows.
