@@ -35,8 +35,8 @@ class AllClassesDual(Dual):
     keeps_sums = False
 
     def solver(self, core: Any, beta: list[Array], **options: Any) -> Any:
-        given = {name: options.pop(name) for name in ("rule", "block_size")}
-        for name in ("gain_rows", "eta", "newton", "keep_rows"):  # options of rules for pairs
+        given = {name: options.pop(name) for name in ("rule", "block_size", "newton")}
+        for name in ("gain_rows", "eta", "keep_rows"):  # options of rules for pairs
             options.pop(name)
         return core.all_classes_solver(
             labels=self.codes,
