@@ -38,6 +38,13 @@ class FreeStep {
     return static_cast<Index>(free_.size());
   }
 
+  // The largest violation of their optimality conditions.
+  double violation() const {
+    double worst = 0;
+    for (const Free& one : free_) worst = std::max(worst, std::abs(one.error));
+    return worst;
+  }
+
   // The examples that have any.
   std::vector<Index> examples() const {
     std::vector<Index> examples;

@@ -158,7 +158,7 @@ class WorkingSet {
     if (most_free_ == 0 || !schedule_.is_due(std::max<Index>(last_free_ / 2, 2), problem.active))
       return {};
     last_free_ = step_.find(problem, most_free_);
-    if (last_free_ == 0 || !schedule_.is_due(last_free_, problem.active)) return {};
+    if (step_.violation() <= tolerance || !schedule_.is_due(last_free_, problem.active)) return {};
     const std::vector<Index> members = step_.examples();
     load_values(matrix, members, problem.active);
     Changes changes(problem.classes);
@@ -261,6 +261,9 @@ class WorkingSet {
         violations[m] = visit_.violation();
         if (violations[m] > enough) order.push_back(m);
       }
+      const double work = 40.0 * inner.classes * inner.size();
+      inner_schedule_.worked(work, 0);
+      result.work += work;
       if (order.empty()) break;
       std::sort(order.begin(), order.end(), [&](Index a, Index b) {
         return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
@@ -280,7 +283,7 @@ class WorkingSet {
                        StepResult& result) {
     if (most_free_ == 0) return;
     const Index free = inner_step_.find(inner, most_free_);
-    if (!inner_schedule_.is_due(free, inner.size())) return;
+    if (inner_step_.violation() <= enough || !inner_schedule_.is_due(free, inner.size())) return;
     changes_.clear();
     const NewtonResult taken =
         inner_step_.take(inner, {}, values_, enough, inner_schedule_.most_work(free, inner.size()),
