@@ -422,11 +422,9 @@ class SVC(Classifier):
         by_example = machine in MACHINES
         known = {"auto", *(BY_EXAMPLE if by_example else BY_NAME)}
         fault = remedy = None
-        if name not in known or (by_example and getattr(rule, "newton", False)):
+        if name not in known:
             fault = f"working_set={rule!r}"
             remedy = f"Use one of {', '.join(sorted(known))}."
-            if name in known:
-                remedy = "Use Block(newton=False): there are no Newton steps."
         elif by_example and np.inf == self.C:
             fault, remedy = "C=inf", "Use a finite C."
         elif machine != "ovo" and self.probability == "platt":

@@ -32,7 +32,6 @@ def data():
     [
         ({"working_set": "second-order"}, "working_set='second-order'"),
         ({"working_set": SecondOrder()}, "working_set"),
-        ({"working_set": Block(newton=True)}, "newton=False"),
         ({"C": np.inf}, "finite C"),
         ({"probability": "platt"}, "probability=True"),
         ({"decision_function_shape": "ovo"}, "for each pair"),

@@ -26,6 +26,20 @@ struct KernelNotFinite : std::domain_error {
                           " or lower gamma, coef0 or degree.") {}
 };
 
+// target += sum_r scales[r] rows[r], four rows at a time.
+template <class Real>
+void add_scaled(const Real* const* rows, const double* scales, Index count, Index size,
+                double* target) {
+  Index r = 0;
+  for (; r + 4 <= count; r += 4) {
+    const Real *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
+    const double sa = scales[r], sb = scales[r + 1], sc = scales[r + 2], sd = scales[r + 3];
+    for (Index k = 0; k < size; ++k) target[k] += (sa * a[k] + sb * b[k]) + (sc * c[k] + sd * d[k]);
+  }
+  for (; r < count; ++r)
+    for (Index k = 0; k < size; ++k) target[k] += scales[r] * rows[r][k];
+}
+
 template <class Real>
 class KernelMatrix {
  public:
@@ -111,7 +125,7 @@ class KernelMatrix {
         [&](const Real* const* rows, const Index* which, Index count, Index start, Index size) {
           std::vector<double> scales(count);
           for (Index r = 0; r < count; ++r) scales[r] = coefficients[which[r]];
-          add(rows, scales.data(), count, size, target + start);
+          add_scaled(rows, scales.data(), count, size, target + start);
         });
   }
 
@@ -271,20 +285,6 @@ class KernelMatrix {
                               static_cast<Index>(std::min<std::int64_t>(1024, to - tile)));
                       }
                     });
-  }
-
-  // target += sum_r scales[r] rows[r], four rows at a time.
-  static void add(const Real* const* rows, const double* scales, Index count, Index size,
-                  double* target) {
-    Index r = 0;
-    for (; r + 4 <= count; r += 4) {
-      const Real *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
-      const double sa = scales[r], sb = scales[r + 1], sc = scales[r + 2], sd = scales[r + 3];
-      for (Index k = 0; k < size; ++k)
-        target[k] += (sa * a[k] + sb * b[k]) + (sc * c[k] + sd * d[k]);
-    }
-    for (; r < count; ++r)
-      for (Index k = 0; k < size; ++k) target[k] += scales[r] * rows[r][k];
   }
 
   static void check_finite(Index row, const Index* columns, Index size, const Real* values) {

@@ -59,6 +59,11 @@ struct NewtonResult {
   bool moved() const { return !positions.empty(); }
 };
 
+// Variables, their bounds, and the partial derivatives of the objective.
+struct BoundedVariables {
+  std::vector<double> beta, lower, upper, slope;
+};
+
 class NewtonStep {
  public:
   // The work of a factor and of a solution or product, in the unit of the schedule.
@@ -74,13 +79,42 @@ class NewtonStep {
                     double most_work, Fill fill, Interruption& interruption) {
     sort_by_room(dual, free);
     load(dual, free);
-    most_work_ = most_work;
     std::vector<Index> positions;
     for (Variable v : free) positions.push_back(v.position);
+    minimise(
+        tolerance, floor, most_work, [&](Factor& matrix) { fill(positions, matrix); },
+        interruption);
+    if (result_.gain > 0) write_back(dual, free);
+    return std::move(result_);
+  }
+
+  // The same where no sum is kept, for any quadratic function of variables in bounds. fill(matrix)
+  // writes its second derivatives. Sets `beta` and returns the gain and the work.
+  template <class Fill>
+  NewtonResult take(BoundedVariables& variables, double tolerance, double floor, double most_work,
+                    Fill fill, Interruption& interruption) {
+    beta_ = variables.beta, lower_ = variables.lower, upper_ = variables.upper;
+    slope_ = variables.slope;
+    group_.assign(beta_.size(), 0);
+    groups_ = 0;
+    shares_[0] = 0;
+    begin();
+    minimise(tolerance, floor, most_work, fill, interruption);
+    if (result_.gain > 0)
+      for (std::size_t i = 0; i < ends_.size(); ++i)
+        variables.beta[i] = std::clamp(ends_[i], variables.lower[i], variables.upper[i]);
+    return std::move(result_);
+  }
+
+ private:
+  template <class Fill>
+  void minimise(double tolerance, double floor, double most_work, Fill fill,
+                Interruption& interruption) {
+    most_work_ = most_work;
     result_ = {};
     try {
       matrix_.resize(size());
-      fill(positions, matrix_);
+      fill(matrix_);
     } catch (const std::bad_alloc&) {
       return give_up();
     }
@@ -89,11 +123,8 @@ class NewtonStep {
     if (factor(interruption) && (matrix_.is_exact() || is_bounded()))
       descend(std::max(0.1 * tolerance, rounding()), interruption);
     for (Index i = 0; i < size(); ++i) ends_[place_[i]] = beta_[i];
-    if (result_.gain > 0) write_back(dual, free);
-    return std::move(result_);
   }
 
- private:
   struct Sums {
     double of[2] = {0, 0};
   };
@@ -101,9 +132,9 @@ class NewtonStep {
   static constexpr std::size_t headroom = 8 << 20;  // bytes that are left to others
 
   // Pair steps need less memory.
-  NewtonResult give_up() {
+  void give_up() {
     matrix_ = {};
-    return {};
+    result_ = {};
   }
 
   Index size() const { return static_cast<Index>(beta_.size()); }
@@ -134,6 +165,10 @@ class NewtonStep {
       group_.push_back(dual.separate ? v.part : 0);
     }
     groups_ = dual.separate ? 2 : 1;
+    begin();
+  }
+
+  void begin() {
     place_.resize(size());
     std::iota(place_.begin(), place_.end(), Index(0));
     on_bound_.assign(size(), 0);
@@ -162,7 +197,8 @@ class NewtonStep {
   // Adding a multiple of A'A changes nothing where A d = 0, and gives the matrix curvature along A.
   bool factor(Interruption& interruption) {
     result_.work += factor_work(matrix_.size());
-    return scale_ > 0 && matrix_.factor(group_, scale_, floor_, -100 * floor_, interruption);
+    const double shift = groups_ > 0 ? scale_ : 0;
+    return scale_ > 0 && matrix_.factor(group_, shift, floor_, -100 * floor_, interruption);
   }
 
   Sums sums(const std::vector<double>& x) const {
@@ -219,6 +255,7 @@ class NewtonStep {
   // also the same multiples of K times the normals from K times the direction. False: the direction
   // is lost in rounding.
   bool keep_sums(bool bent = false) {
+    if (groups_ == 0) return std::isfinite(dot(direction_, direction_));
     const Sums own = sums(direction_), first = sums(normals_[0]),
                second = groups_ == 2 ? sums(normals_[1]) : Sums{};
     // A group without variables has the normal zero and nothing to keep.
@@ -247,9 +284,12 @@ class NewtonStep {
     return longest;
   }
 
-  // How far the derivatives of the free variables differ.
+  // How far the derivatives of the free variables differ, or, where no sum is kept, how far they
+  // are from zero.
   double violation() const {
     double worst = 0;
+    for (Index i = 0; groups_ == 0 && i < size(); ++i)
+      if (!on_bound_[i]) worst = std::max(worst, std::abs(slope_[i]));
     for (int g = 0; g < groups_; ++g) {
       double low = infinity, high = -infinity;
       for (Index i = 0; i < size(); ++i)

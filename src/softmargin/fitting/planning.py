@@ -91,7 +91,7 @@ def plan_all_classes(working_set: str | WorkingSet, precision: str, n: int, kern
         rule, reason = BY_EXAMPLE[working_set], "as asked"
     else:
         size = min(BLOCK_OF_EXAMPLES, max(n, 2))
-        rule, reason = Block(size), f"all classes at once: blocks of {size} examples"
+        rule, reason = Block(size, newton=True), f"all classes at once: blocks of {size} examples"
     return Plan(rule, _arithmetics(precision, n, kernel), reason)
 
 

@@ -35,8 +35,8 @@ class AllClassesDual(Dual):
     keeps_sums = False
 
     def solver(self, core: Any, beta: list[Array], **options: Any) -> Any:
-        given = {name: options.pop(name) for name in ("rule", "block_size")}
-        for name in ("gain_rows", "eta", "newton", "keep_rows"):  # options of rules for pairs
+        given = {name: options.pop(name) for name in ("rule", "block_size", "newton")}
+        for name in ("gain_rows", "eta", "keep_rows"):  # options of rules for pairs
             options.pop(name)
         return core.all_classes_solver(
             labels=self.codes,
@@ -116,12 +116,16 @@ class AllClasses:
         own = self.codes, np.arange(len(self.codes))
         errors = 1.0 - scores[own] + scores
         errors[own] = 0.0
+        used = (np.stack(beta) * errors).sum(axis=0)
         errors = np.maximum(errors, 0.0)
         loss = errors.sum(axis=0) if self.machine == "weston_watkins" else errors.max(axis=0)
-        quadratic = 0.5 * float((a * scores).sum())
+        # The gap is the sum of C loss - beta'errors over the examples, and no term is negative. The
+        # difference of the objectives, sum(beta) - quadratic in the dual, would be less accurate.
+        gap = float(np.maximum(self.C * loss - used, 0.0).sum())
+        primal = 0.5 * float((a * scores).sum()) + float(self.C @ loss)
         return Model(
             coef=a.ravel(),
             intercept=0.0,
-            primal_objective=quadratic + float(self.C @ loss),
-            dual_objective=float(np.sum(beta)) - quadratic,
+            primal_objective=primal,
+            dual_objective=primal - gap,
         )

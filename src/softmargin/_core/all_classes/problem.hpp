@@ -23,19 +23,24 @@
 
 namespace softmargin::all_classes {
 
-// A row of `stride` numbers per example, of which the first `classes` are used.
+// A row of numbers per class, with one for each example.
 struct Table {
-  Table(Index rows, Index stride)
-      : stride(stride), values(static_cast<std::size_t>(rows) * stride, 0.0) {}
-  double* row(Index k) { return &values[static_cast<std::size_t>(k) * stride]; }
-  const double* row(Index k) const { return &values[static_cast<std::size_t>(k) * stride]; }
+  Table(Index classes, Index size)
+      : stride(stride_of(size)), values(static_cast<std::size_t>(classes) * stride, 0.0) {}
+  double* row(Index c) { return &values[c * stride]; }
+  const double* row(Index c) const { return &values[c * stride]; }
+  double& at(Index c, Index k) { return row(c)[k]; }
+  double at(Index c, Index k) const { return row(c)[k]; }
 
-  Index stride;
+  // An odd number of cache lines: the values of an example are then in different places of the
+  // processor's cache.
+  static std::size_t stride_of(Index size) {
+    return ((static_cast<std::size_t>(size) + 7) / 8 | 1) * 8;
+  }
+
+  std::size_t stride;
   std::vector<double> values;
 };
-
-// The length of a row, for loops that take four classes at a time.
-inline Index stride_of(Index classes) { return (classes + 3) / 4 * 4; }
 
 // The variables of all examples, or of a block of them, by position. beta has a zero at the class
 // of the example itself. Kept up to date by the solver: the scores of the active examples.
@@ -45,27 +50,11 @@ struct Problem {
         label(size),
         upper(size),
         curvature(size),
-        beta(size, stride_of(classes)),
-        scores(size, beta.stride),
+        beta(classes, size),
+        scores(classes, size),
         active(size) {}
 
   Index size() const { return static_cast<Index>(label.size()); }
-
-  // The coefficient a of an example in the score of a class.
-  double coefficient(Index k, Index c) const {
-    const double* beta_k = beta.row(k);
-    if (c != label[k]) return -beta_k[c];
-    double sum = 0;
-    for (Index j = 0; j < classes; ++j) sum += beta_k[j];
-    return sum;
-  }
-
-  bool any_nonzero(Index k) const {
-    const double* beta_k = beta.row(k);
-    for (Index c = 0; c < classes; ++c)
-      if (beta_k[c] != 0) return true;
-    return false;
-  }
 
   Index classes;
   std::vector<std::int32_t> label;
@@ -78,10 +67,11 @@ struct Problem {
 // The dual objective, for scores that are up to date.
 inline double dual_objective(const Problem& problem) {
   double sum = 0;
-  for (Index k = 0; k < problem.size(); ++k) {
-    const double *beta = problem.beta.row(k), *scores = problem.scores.row(k);
-    const double own = scores[problem.label[k]];
-    for (Index c = 0; c < problem.classes; ++c) sum += beta[c] * (1 - 0.5 * (own - scores[c]));
+  for (Index c = 0; c < problem.classes; ++c) {
+    const double *beta = problem.beta.row(c), *scores = problem.scores.row(c);
+    for (Index k = 0; k < problem.size(); ++k)
+      if (beta[k] != 0)
+        sum += beta[k] * (1 - 0.5 * (problem.scores.at(problem.label[k], k) - scores[k]));
   }
   return sum;
 }
@@ -93,14 +83,16 @@ class Visit {
   explicit Visit(Index classes) : set_(classes) {}
 
   void look(const Problem& problem, Index k) {
-    const double *beta = problem.beta.row(k), *scores = problem.scores.row(k);
     x_.label = problem.label[k];
     x_.upper = problem.upper[k];
     x_.squared_norm = problem.curvature[k];
-    const double base = 1 - scores[x_.label];
+    const double base = 1 - problem.scores.at(x_.label, k);
     set_.size = 0;
-    for (Index c = 0; c < x_.label; ++c) set_.add(c, base + scores[c], beta[c]);
-    for (Index c = x_.label + 1; c < problem.classes; ++c) set_.add(c, base + scores[c], beta[c]);
+    const auto add = [&](Index c) {
+      set_.add(c, base + problem.scores.at(c, k), problem.beta.at(c, k));
+    };
+    for (Index c = 0; c < x_.label; ++c) add(c);
+    for (Index c = x_.label + 1; c < problem.classes; ++c) add(c);
   }
 
   double violation() const { return Machine::violation(x_, set_); }

@@ -1,116 +1,98 @@
 // Adds the rows of examples whose coefficients changed to the scores of others:
 //
-//   scores(t, c) += sum_r change(r, c) K(r, t)
+//   scores(c, t) += sum_r change(r, c) K(r, t)
 //
-// With many classes, a change usually involves few of them; then only those are updated.
+// A change usually involves few classes; only those are updated.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "../simd.hpp"
+#include "../kernel_matrix.hpp"
 #include "problem.hpp"
 
 namespace softmargin::all_classes {
 
-// The changes of the coefficients of some examples, by row.
+// The changes of the coefficients of some examples: a row for each.
 class Changes {
  public:
-  explicit Changes(Index stride) : stride_(stride) {}
+  explicit Changes(Index classes) : classes_(classes) {}
 
   // Forgets all rows, but keeps their memory.
   void clear() {
     starts_.clear();
-    classes_.clear();
-    values_.clear();
+    entries_.clear();
   }
 
   // Begins the next row.
-  void begin_row() { starts_.push_back(static_cast<Index>(classes_.size())); }
-  void add(Index c, double change) {
-    classes_.push_back(c);
-    values_.push_back(change);
-  }
-  Index rows() const { return static_cast<Index>(starts_.size()); }
+  void begin_row() { starts_.push_back(static_cast<Index>(entries_.size())); }
+  void add(Index c, double change) { entries_.push_back({c, change}); }
 
   // To be called after the last row and before add_rows().
-  void finish() {
-    starts_.push_back(static_cast<Index>(classes_.size()));
-    const std::size_t rows = starts_.size() - 1;
-    dense_ = classes_.size() * 3 >= rows * stride_;
-    if (!dense_) return;
-    whole_.assign(rows * stride_, 0.0);
-    for (std::size_t r = 0; r < rows; ++r)
-      for (Index e = starts_[r]; e < starts_[r + 1]; ++e)
-        whole_[r * stride_ + classes_[e]] += values_[e];
-  }
+  void finish() { starts_.push_back(static_cast<Index>(entries_.size())); }
 
-  // rows[r] has `size` kernel values of row which[r] of the changes; `scores` those of as many
-  // examples.
+  std::size_t entries() const { return entries_.size(); }
+
+  // rows[r] has `size` kernel values of row which[r] of the changes, for the examples from `begin`
+  // on.
   template <class Real>
-  void add_rows(const Real* const* rows, const Index* which, Index count, Index size,
-                double* scores) const {
-    for (Index t = 0; t < size; t += tile)
-      for (Index r = 0; r < count; r += tile)
-        add_tile(rows + r, which + r, std::min(tile, count - r), t, std::min(tile, size - t),
-                 scores);
-  }
-
- private:
-  static constexpr Index tile = 64;
-  using Doubles = Vector<double, 32>;
-
-  template <class Real>
-  void add_tile(const Real* const* rows, const Index* which, Index count, Index first, Index size,
-                double* scores) const {
-    if (!dense_) {
-      for (Index t = first; t < first + size; ++t) add_sparse(rows, which, count, t, scores);
-      return;
-    }
-    for (Index c = 0; c < stride_; c += 16) {
-      const Index vectors = std::min<Index>(16, stride_ - c) / 4;
-      for (Index t = first; t < first + size; ++t) {
-        double* to = scores + static_cast<std::size_t>(t) * stride_ + c;
-        if (vectors == 4)
-          add_dense<4>(rows, which, count, t, c, to);
-        else if (vectors == 3)
-          add_dense<3>(rows, which, count, t, c, to);
-        else if (vectors == 2)
-          add_dense<2>(rows, which, count, t, c, to);
-        else
-          add_dense<1>(rows, which, count, t, c, to);
+  void add_rows(const Real* const* rows, const Index* which, Index count, Index size, Index begin,
+                Table& scores) const {
+    Sorted sorted = by_class(which, count);
+    std::vector<const Real*> pointers(sorted.scales.size());
+    for (Index t = 0; t < size; t += tile) {
+      for (std::size_t e = 0; e < pointers.size(); ++e) pointers[e] = rows[sorted.rows[e]] + t;
+      for (Index c = 0; c < classes_; ++c) {
+        const Index first = sorted.starts[c], entries = sorted.starts[c + 1] - first;
+        if (entries > 0)
+          add_scaled(&pointers[first], &sorted.scales[first], entries, std::min(tile, size - t),
+                     scores.row(c) + begin + t);
       }
     }
   }
 
-  template <int vectors, class Real>
-  SOFTMARGIN_INLINE void add_dense(const Real* const* rows, const Index* which, Index count,
-                                   Index t, Index c, double* to) const {
-    Doubles sums[vectors];
-    for (int v = 0; v < vectors; ++v) sums[v] = load<Doubles>(to + 4 * v);
-    for (Index r = 0; r < count; ++r) {
-      const double value = rows[r][t];
-      const double* change = &whole_[static_cast<std::size_t>(which[r]) * stride_ + c];
-      for (int v = 0; v < vectors; ++v) sums[v] += value * load<Doubles>(change + 4 * v);
-    }
-    for (int v = 0; v < vectors; ++v) store(to + 4 * v, sums[v]);
-  }
-
+  // The same for the only row.
   template <class Real>
-  void add_sparse(const Real* const* rows, const Index* which, Index count, Index t,
-                  double* scores) const {
-    double* to = scores + static_cast<std::size_t>(t) * stride_;
-    for (Index r = 0; r < count; ++r) {
-      const double value = rows[r][t];
-      for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e)
-        to[classes_[e]] += value * values_[e];
-    }
+  void add_row(const Real* row, Index size, Table& scores) const {
+    for (const Entry& entry : entries_)
+      add_scaled(&row, &entry.change, 1, size, scores.row(entry.cls));
   }
 
-  const Index stride_;
-  bool dense_ = false;
-  std::vector<Index> starts_, classes_;
-  std::vector<double> values_, whole_;
+ private:
+  static constexpr Index tile = 128;  // examples; the rows of a batch then stay in the cache
+
+  struct Entry {
+    Index cls;
+    double change;
+  };
+  struct Sorted {
+    std::vector<Index> starts, rows;
+    std::vector<double> scales;
+  };
+
+  // The entries of some rows, class after class.
+  Sorted by_class(const Index* which, Index count) const {
+    Sorted sorted;
+    sorted.starts.assign(classes_ + 1, 0);
+    for (Index r = 0; r < count; ++r)
+      for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e)
+        ++sorted.starts[entries_[e].cls + 1];
+    for (Index c = 0; c < classes_; ++c) sorted.starts[c + 1] += sorted.starts[c];
+    sorted.rows.resize(sorted.starts[classes_]);
+    sorted.scales.resize(sorted.starts[classes_]);
+    std::vector<Index> next(sorted.starts.begin(), sorted.starts.end() - 1);
+    for (Index r = 0; r < count; ++r)
+      for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e) {
+        const Index place = next[entries_[e].cls]++;
+        sorted.rows[place] = r;
+        sorted.scales[place] = entries_[e].change;
+      }
+    return sorted;
+  }
+
+  const Index classes_;
+  std::vector<Index> starts_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace softmargin::all_classes

@@ -20,7 +20,7 @@ namespace softmargin::all_classes {
 
 struct Settings {
   Rule rule = Rule::block;
-  Index block_size = 512;
+  Index block_size = 512, most_free = 0;
   double tolerance = 1e-3, gap_tolerance = infinity, most_rounding = infinity;
   bool shrinking = true;
   int threads = 1;
@@ -47,7 +47,7 @@ class Solver final : public AnySolver {
       : problem_(std::move(problem)),
         matrix_(std::move(matrix)),
         settings_(settings),
-        working_set_(settings.rule, settings.block_size, problem_.classes),
+        working_set_(settings.rule, settings.block_size, problem_.classes, settings.most_free),
         tolerance_(settings.tolerance),
         most_rounding_(settings.most_rounding),
         progress_(problem_.size(), true) {
@@ -91,7 +91,7 @@ class Solver final : public AnySolver {
  private:
   void start() {
     std::vector<Index> used;
-    Changes changes(problem_.scores.stride);
+    Changes changes(problem_.classes);
     for (Index k = 0; k < problem_.size(); ++k)
       if (note_coefficients(k, nullptr, changes)) used.push_back(k);
     changes.finish();
@@ -207,9 +207,10 @@ class Solver final : public AnySolver {
     order.insert(order.end(), shrunk.begin(), shrunk.end());
     for (Index k = problem_.active; k < problem_.size(); ++k) order.push_back(k);
     reorder(order);
-    Table beta(problem_.size(), problem_.beta.stride);
-    for (Index k = 0; k < problem_.size(); ++k)
-      std::copy_n(problem_.beta.row(k), beta.stride, beta.row(matrix_.order().example_at[k]));
+    Table beta(problem_.classes, problem_.size());
+    for (Index c = 0; c < problem_.classes; ++c)
+      for (Index k = 0; k < problem_.size(); ++k)
+        beta.at(c, matrix_.order().example_at[k]) = problem_.beta.at(c, k);
     stages_.push_back({active, problem_.active, std::move(beta)});
     problem_.active = active;
     return true;
@@ -219,12 +220,12 @@ class Solver final : public AnySolver {
     permute(problem_.label, old_position);
     permute(problem_.upper, old_position);
     permute(problem_.curvature, old_position);
-    for (Table* table : {&problem_.beta, &problem_.scores}) {
-      Table moved(problem_.size(), table->stride);
-      for (Index k = 0; k < problem_.size(); ++k)
-        std::copy_n(table->row(old_position[k]), table->stride, moved.row(k));
-      *table = std::move(moved);
-    }
+    std::vector<double> moved(problem_.size());
+    for (Table* table : {&problem_.beta, &problem_.scores})
+      for (Index c = 0; c < problem_.classes; ++c) {
+        for (Index k = 0; k < problem_.size(); ++k) moved[k] = table->at(c, old_position[k]);
+        std::copy(moved.begin(), moved.end(), table->row(c));
+      }
     matrix_.reorder(old_position);
   }
 
@@ -233,10 +234,9 @@ class Solver final : public AnySolver {
     for (; !stages_.empty(); stages_.pop_back()) {
       const Stage& stage = stages_.back();
       std::vector<Index> changed;
-      Changes changes(problem_.scores.stride);
+      Changes changes(problem_.classes);
       for (Index k = 0; k < problem_.size(); ++k)
-        if (note_coefficients(k, stage.beta.row(matrix_.order().example_at[k]), changes))
-          changed.push_back(k);
+        if (note_coefficients(k, &stage.beta, changes)) changed.push_back(k);
       changes.finish();
       update_scores(problem_, matrix_, changed, changes, stage.begin, stage.end, {});
     }
@@ -245,12 +245,12 @@ class Solver final : public AnySolver {
 
   // The coefficients of an example, minus those of the variables `before` if given, as a row of
   // changes; false if there is no difference.
-  bool note_coefficients(Index k, const double* before, Changes& changes) const {
-    const double* beta = problem_.beta.row(k);
+  bool note_coefficients(Index k, const Table* before, Changes& changes) const {
+    const Index example = order().example_at[k];
     double sum = 0;
     bool any = false;
     for (Index c = 0; c < problem_.classes; ++c) {
-      const double change = beta[c] - (before ? before[c] : 0);
+      const double change = problem_.beta.at(c, k) - (before ? before->at(c, example) : 0);
       if (change == 0) continue;
       if (!any) changes.begin_row();
       any = true;
@@ -271,11 +271,14 @@ class Solver final : public AnySolver {
 
   // An estimate of the error in a margin, the difference of two scores, from rounded kernel values.
   double present_rounding() const {
-    std::vector<double> by_example(problem_.size());
+    std::vector<double> by_example(problem_.size()), own(problem_.size());
+    for (Index c = 0; c < problem_.classes; ++c)
+      for (Index k = 0; k < problem_.size(); ++k) own[k] += problem_.beta.at(c, k);
     double most = 0;
     for (Index c = 0; c < problem_.classes; ++c) {
       for (Index k = 0; k < problem_.size(); ++k)
-        by_example[order().example_at[k]] = problem_.coefficient(k, c);
+        by_example[order().example_at[k]] =
+            problem_.label[k] == c ? own[k] : -problem_.beta.at(c, k);
       most = std::max(most, matrix_.rounding(by_example));
     }
     return std::sqrt(2.0) * most;
@@ -306,11 +309,12 @@ class Solver final : public AnySolver {
     state_.active = problem_.active;
     state_.to_rebuild = 0;
     for (const Stage& stage : stages_) {
-      std::int64_t changed = 0;
-      for (Index k = 0; k < problem_.size(); ++k)
-        changed += !std::equal(problem_.beta.row(k), problem_.beta.row(k) + problem_.classes,
-                               stage.beta.row(order().example_at[k]));
-      state_.to_rebuild += changed * (stage.end - stage.begin);
+      std::vector<char> changed(problem_.size(), 0);
+      for (Index c = 0; c < problem_.classes; ++c)
+        for (Index k = 0; k < problem_.size(); ++k)
+          changed[k] |= problem_.beta.at(c, k) != stage.beta.at(c, order().example_at[k]);
+      state_.to_rebuild +=
+          std::count(changed.begin(), changed.end(), 1) * (stage.end - stage.begin);
     }
     state_.tolerance = tolerance_;
     state_.kernel_rows = matrix_.rows_computed;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../kernel_matrix.hpp"
-#include "face_step.hpp"
+#include "free_step.hpp"
 #include "problem.hpp"
 #include "scores.hpp"
 
@@ -25,6 +25,7 @@ enum class Rule {
 struct StepResult {
   std::int64_t iterations = 0;  // problems of an example that were solved
   double gain = 0;              // of the dual objective
+  double work = 0;              // in the unit of newton_schedule.hpp
   bool moved = false;
   bool given_up = false;  // stopped before anything changed
 };
@@ -36,7 +37,7 @@ void update_scores(Problem& problem, KernelMatrix<Real>& matrix, const std::vect
   matrix.visit_rows(
       changed, begin, end, keep,
       [&](const Real* const* rows, const Index* which, Index count, Index start, Index size) {
-        changes.add_rows(rows, which, count, size, problem.scores.row(start));
+        changes.add_rows(rows, which, count, size, start, problem.scores);
       });
 }
 
@@ -45,20 +46,26 @@ class WorkingSet {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  WorkingSet(Rule rule, Index size, Index classes)
+  // Newton steps are on at most `most_free` variables; 0: there are none.
+  WorkingSet(Rule rule, Index size, Index classes, Index most_free)
       : rule_(rule),
         size_(rule == Rule::block ? std::max<Index>(size, 2) : 1),
+        most_free_(most_free),
         visit_(classes),
-        changes_(stride_of(classes)) {}
+        changes_(classes) {}
 
   Index rows_in_use() const { return size_ + 2; }
 
   // `violations` has one for each active example, the largest of which is `worst`.
   StepResult step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
                   double worst, double tolerance, std::int64_t most_iterations) {
-    if (rule_ == Rule::block)
+    if (rule_ == Rule::block) {
+      if (const StepResult taken = free_step(problem, matrix, tolerance);
+          taken.moved || taken.given_up)
+        return taken;
       return block_step(problem, matrix, violations, std::max(0.1 * worst, 0.5 * tolerance),
                         most_iterations);
+    }
     const Index first = static_cast<Index>(std::max_element(violations.begin(), violations.end()) -
                                            violations.begin());
     if (rule_ == Rule::most_violating) return single_step(problem, matrix, first);
@@ -86,7 +93,7 @@ class WorkingSet {
   StepResult single_step(Problem& problem, Matrix& matrix, Index k) {
     visit_.look(problem, k);
     StepResult result{.iterations = 1, .gain = visit_.solve()};
-    Changes changes(problem.scores.stride);
+    Changes changes(problem.classes);
     note_changes(problem.label[k], changes, result);
     write_back(problem, k);
     changes.finish();
@@ -108,7 +115,7 @@ class WorkingSet {
   }
 
   void write_back(Problem& problem, Index k) const {
-    for (Index j = 0; j < visit_.size(); ++j) problem.beta.row(k)[visit_.cls(j)] = visit_.to(j);
+    for (Index j = 0; j < visit_.size(); ++j) problem.beta.at(visit_.cls(j), k) = visit_.to(j);
   }
 
   StepResult block_step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
@@ -122,38 +129,69 @@ class WorkingSet {
       inner.label[m] = problem.label[k];
       inner.upper[m] = problem.upper[k];
       inner.curvature[m] = problem.curvature[k];
-      std::copy_n(problem.beta.row(k), problem.beta.stride, inner.beta.row(m));
-      std::copy_n(problem.scores.row(k), problem.scores.stride, inner.scores.row(m));
     }
+    for (Index c = 0; c < problem.classes; ++c)
+      for (Index m = 0; m < count; ++m) {
+        inner.beta.at(c, m) = problem.beta.at(c, members[m]);
+        inner.scores.at(c, m) = problem.scores.at(c, members[m]);
+      }
     StepResult result = solve(inner, enough, most_iterations, matrix.interruption());
     if (result.given_up) return result;
     std::vector<Index> changed;
     std::vector<char> keep;
-    Changes changes(problem.scores.stride);
+    Changes changes(problem.classes);
     for (Index m = 0; m < count; ++m) {
-      if (!note_difference(problem, inner, members[m], m, changes)) continue;
-      std::copy_n(inner.beta.row(m), inner.beta.stride, problem.beta.row(members[m]));
+      if (!write_difference(problem, inner, members[m], m, changes)) continue;
       changed.push_back(members[m]);
       keep.push_back(1);
     }
     changes.finish();
     result.moved = !changed.empty();
     update_scores(problem, matrix, changed, changes, 0, problem.active, keep);
+    result.work += update_work(changes, problem.active);
+    schedule_.worked(result.work, result.gain);
     return result;
   }
 
-  // The change of an example's coefficients in a block; false: there is none.
-  static bool note_difference(const Problem& problem, const Problem& inner, Index k, Index m,
-                              Changes& changes) {
-    const double *from = problem.beta.row(k), *to = inner.beta.row(m);
+  // A Newton step on all free variables of active examples, if it is due.
+  StepResult free_step(Problem& problem, Matrix& matrix, double tolerance) {
+    if (most_free_ == 0 || !schedule_.is_due(std::max<Index>(last_free_ / 2, 2), problem.active))
+      return {};
+    last_free_ = step_.find(problem, most_free_);
+    if (step_.violation() <= tolerance || !schedule_.is_due(last_free_, problem.active)) return {};
+    const std::vector<Index> members = step_.examples();
+    load_values(matrix, members, problem.active);
+    Changes changes(problem.classes);
+    NewtonResult taken =
+        step_.take(problem, members, values_, tolerance,
+                   schedule_.most_work(last_free_, problem.active), changes, matrix.interruption());
+    const std::vector<char> keep(taken.positions.size(), 1);
+    if (taken.moved())
+      update_scores(problem, matrix, taken.positions, changes, 0, problem.active, keep);
+    const double work = taken.work + update_work(changes, problem.active);
+    schedule_.taken(work, taken.gain);
+    return {.iterations = 1, .gain = taken.gain, .work = work, .moved = taken.moved()};
+  }
+
+  static double update_work(const Changes& changes, Index active) {
+    return 4.0 * static_cast<double>(changes.entries()) * active;
+  }
+
+  // Writes the variables of an example in a block back, and notes the change of its coefficients;
+  // false: there is none.
+  static bool write_difference(Problem& problem, const Problem& inner, Index k, Index m,
+                               Changes& changes) {
     double sum = 0;
     bool any = false;
     for (Index c = 0; c < problem.classes; ++c) {
-      if (to[c] == from[c]) continue;
+      double& from = problem.beta.at(c, k);
+      const double change = inner.beta.at(c, m) - from;
+      if (change == 0) continue;
       if (!any) changes.begin_row();
       any = true;
-      changes.add(c, from[c] - to[c]);
-      sum += to[c] - from[c];
+      changes.add(c, -change);
+      from = inner.beta.at(c, m);
+      sum += change;
     }
     if (any) changes.add(problem.label[k], sum);
     return any;
@@ -209,15 +247,13 @@ class WorkingSet {
   }
 
   // Passes over the examples of a block, the most violating first, until none violates the
-  // conditions by more than `enough`. After some passes comes a step of all free variables: after
-  // more of them if the last such step gained less than the passes before it.
+  // conditions by more than `enough`; and Newton steps where they pay.
   StepResult solve(Problem& inner, double enough, std::int64_t most_iterations,
                    Interruption& interruption) {
     StepResult result;
     std::vector<Index> order(inner.size());
     std::vector<double> violations(inner.size());
-    int since_face = 0;
-    double before = 0;  // the gain at the last face step
+    inner_schedule_.restart();
     for (int pass = 0; pass < most_passes && result.iterations < most_iterations; ++pass) {
       order.clear();
       for (Index m = 0; m < inner.size(); ++m) {
@@ -225,6 +261,9 @@ class WorkingSet {
         violations[m] = visit_.violation();
         if (violations[m] > enough) order.push_back(m);
       }
+      const double work = 40.0 * inner.classes * inner.size();
+      inner_schedule_.worked(work, 0);
+      result.work += work;
       if (order.empty()) break;
       std::sort(order.begin(), order.end(), [&](Index a, Index b) {
         return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
@@ -235,23 +274,40 @@ class WorkingSet {
         if (result.iterations >= most_iterations) break;
         move(inner, m, enough, result);
       }
-      if (++since_face >= face_every_ && result.iterations < most_iterations) {
-        const double by_passes = result.gain - before, gain = face_.take(inner, values_);
-        result.gain += gain;
-        ++result.iterations;
-        face_every_ =
-            gain > by_passes ? std::max(face_every_ / 2, 2) : std::min(face_every_ * 2, 16);
-        since_face = 0;
-        before = result.gain;
-      }
+      if (result.iterations < most_iterations) inner_free_step(inner, enough, interruption, result);
     }
     return result;
+  }
+
+  void inner_free_step(Problem& inner, double enough, Interruption& interruption,
+                       StepResult& result) {
+    if (most_free_ == 0) return;
+    const Index free = inner_step_.find(inner, most_free_);
+    if (inner_step_.violation() <= enough || !inner_schedule_.is_due(free, inner.size())) return;
+    changes_.clear();
+    const NewtonResult taken =
+        inner_step_.take(inner, {}, values_, enough, inner_schedule_.most_work(free, inner.size()),
+                         changes_, interruption);
+    if (taken.moved()) {
+      std::vector<const Real*> rows;
+      std::vector<Index> which(taken.positions.size());
+      for (Index m : taken.positions)
+        rows.push_back(&values_[static_cast<std::size_t>(m) * inner.size()]);
+      std::iota(which.begin(), which.end(), Index(0));
+      changes_.add_rows(rows.data(), which.data(), static_cast<Index>(rows.size()), inner.size(), 0,
+                        inner.scores);
+    }
+    const double work = taken.work + update_work(changes_, inner.size());
+    inner_schedule_.taken(work, taken.gain);
+    result.gain += taken.gain;
+    result.work += work;
+    ++result.iterations;
   }
 
   void move(Problem& inner, Index m, double enough, StepResult& result) {
     visit_.look(inner, m);
     if (visit_.violation() <= 0.5 * enough) return;
-    result.gain += visit_.solve();
+    const double gain = visit_.solve();
     ++result.iterations;
     changes_.clear();
     StepResult own;
@@ -259,18 +315,22 @@ class WorkingSet {
     if (!own.moved) return;
     write_back(inner, m);
     changes_.finish();
-    const Real* row = &values_[static_cast<std::size_t>(m) * inner.size()];
-    const Index only = 0;
-    changes_.add_rows(&row, &only, 1, inner.size(), inner.scores.row(0));
+    changes_.add_row(&values_[static_cast<std::size_t>(m) * inner.size()], inner.size(),
+                     inner.scores);
+    const double work = 100.0 * inner.classes + 1000 + update_work(changes_, inner.size());
+    inner_schedule_.worked(work, gain);
+    result.gain += gain;
+    result.work += work;
   }
 
   static constexpr int most_passes = 50;
   const Rule rule_;
-  const Index size_;
+  const Index size_, most_free_;
   Visit<Machine> visit_;
-  Changes changes_;  // of one example in a block
-  FaceStep<Real, Machine> face_;
-  int face_every_ = 4;        // passes
+  Changes changes_;  // in a block
+  FreeStep<Machine> step_, inner_step_;
+  NewtonSchedule schedule_, inner_schedule_;
+  Index last_free_ = 0;
   std::vector<Index> last_;   // the examples of the last block
   std::vector<Real> values_;  // of a block, row after row
 };

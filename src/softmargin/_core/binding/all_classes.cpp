@@ -29,9 +29,9 @@ Problem make_problem(const Column<std::int32_t>& labels, const Column<double>& u
       throw std::invalid_argument("a label is not the number of a class");
     problem.label[k] = label;
     problem.upper[k] = upper.data()[k];
-    double* beta = problem.beta.row(static_cast<Index>(k));
-    std::copy_n(start.data() + k * classes, classes, beta);
-    beta[label] = 0;
+    for (std::size_t c = 0; c < classes; ++c)
+      problem.beta.at(static_cast<Index>(c), static_cast<Index>(k)) = start.data()[k * classes + c];
+    problem.beta.at(label, static_cast<Index>(k)) = 0;
   }
   return problem;
 }
@@ -40,19 +40,21 @@ template <class Real>
 std::unique_ptr<AnySolver> make_solver(RowSource<Real>& rows, Column<Index> ids,
                                        Column<std::int32_t> labels, Column<double> upper,
                                        Matrix2 start, const std::string& machine,
-                                       const std::string& rule, Index block_size, double tolerance,
-                                       bool shrinking, std::size_t cache_bytes, int threads,
-                                       double gap_tolerance, double most_rounding) {
+                                       const std::string& rule, Index block_size, bool newton,
+                                       double tolerance, bool shrinking, std::size_t cache_bytes,
+                                       int threads, double gap_tolerance, double most_rounding) {
   if (ids.size() != labels.size())
     throw std::invalid_argument("ids and labels do not fit together");
   KernelMatrix<Real> matrix(rows, to_vector(ids), cache_bytes, threads, handle_signals);
-  const all_classes::Settings settings{.rule = rule_of(rule),
-                                       .block_size = block_size,
-                                       .tolerance = tolerance,
-                                       .gap_tolerance = gap_tolerance,
-                                       .most_rounding = most_rounding,
-                                       .shrinking = shrinking,
-                                       .threads = threads};
+  const all_classes::Settings settings{
+      .rule = rule_of(rule),
+      .block_size = block_size,
+      .most_free = newton ? NewtonSchedule::most_free(cache_bytes) : 0,
+      .tolerance = tolerance,
+      .gap_tolerance = gap_tolerance,
+      .most_rounding = most_rounding,
+      .shrinking = shrinking,
+      .threads = threads};
   Problem problem = make_problem(labels, upper, start);
   if (machine == "weston_watkins")
     return std::make_unique<all_classes::Solver<Real, linear::WestonWatkins>>(
@@ -79,7 +81,7 @@ auto by_class(const AnySolver& solver, Value value) {
 template <class Real>
 void bind_solver(nb::module_ m) {
   m.def("all_classes_solver", &make_solver<Real>, "rows"_a, "ids"_a, "labels"_a, "upper"_a,
-        "start"_a, "machine"_a, "rule"_a, "block_size"_a, "tolerance"_a, "shrinking"_a,
+        "start"_a, "machine"_a, "rule"_a, "block_size"_a, "newton"_a, "tolerance"_a, "shrinking"_a,
         "cache_bytes"_a, "threads"_a, "gap_tolerance"_a = infinity, "most_rounding"_a = infinity,
         nb::keep_alive<0, 1>());
 }
@@ -95,13 +97,12 @@ void bind_all_classes(nb::module_ m, nb::module_ float32, nb::module_ float64) {
       .def("scores",
            [](const AnySolver& solver) {
              return by_class(solver, [](const Problem& problem, Index k, Index c) {
-               return problem.scores.row(k)[c];
+               return problem.scores.at(c, k);
              });
            })
       .def("variables", [](const AnySolver& solver) {
-        return by_class(solver, [](const Problem& problem, Index k, Index c) {
-          return problem.beta.row(k)[c];
-        });
+        return by_class(
+            solver, [](const Problem& problem, Index k, Index c) { return problem.beta.at(c, k); });
       });
   bind_solver<float>(float32);
   bind_solver<double>(float64);
