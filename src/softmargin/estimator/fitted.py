@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softmargin.estimator.conventions import check_is_fitted, validate_data
 from softmargin.estimator.kernel_expansion import KernelExpansion
-from softmargin.estimator.validation import for_core, indexable, is_plain
+from softmargin.estimator.validation import CHECKS, for_core, indexable, is_plain
 from softmargin.fitting.kernel_fit import FitResult
 from softmargin.fitting.planning import threads
 from softmargin.io.data.ranges import Range
@@ -140,8 +140,7 @@ class Fitted:
             return indexable(X)
         named = hasattr(self, "feature_names_in_")
         if named or not is_plain(X) or X.shape[1] != self.n_features_in_:
-            checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
-            X = validate_data(self, X, reset=False, **checks)
+            X = validate_data(self, X, reset=False, **CHECKS)
         X = self._scaled(X)
         if sp.issparse(X) and not self._sparse:
             raise ValueError(

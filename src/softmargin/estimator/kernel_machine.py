@@ -23,9 +23,10 @@ from softmargin.estimator.conventions import (
     StrOptions,
     check_consistent_length,
     num_samples,
+    validate_data,
 )
 from softmargin.estimator.fitted import Fitted
-from softmargin.estimator.validation import for_core, indexable, validate_examples
+from softmargin.estimator.validation import CHECKS, for_core, indexable, validate_examples
 from softmargin.fitting import planning
 from softmargin.fitting.elsewhere import ELSEWHERE
 from softmargin.fitting.held_out import Folds
@@ -103,7 +104,10 @@ class KernelMachine(Saving, Fitted, Observed):
             if num_samples(X) == 0:
                 raise ValueError(f"X has no samples; {type(self).__name__} needs at least one.")
             return X, y
-        X, y = validate_examples(self, X, y, numeric_target)
+        if y is None:
+            X = validate_data(self, X, **CHECKS)
+        else:
+            X, y = validate_examples(self, X, y, numeric_target)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix."

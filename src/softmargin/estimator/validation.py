@@ -24,6 +24,9 @@ from softmargin.fitting.sklearn_callbacks import DURING_FIT
 
 Array = NDArray[np.float64]
 
+CHECKS = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
+"""What scikit-learn's validation makes sure of."""
+
 INTEGERS = "iub"
 """Kinds of arrays."""
 
@@ -68,15 +71,12 @@ def _all_finite(values: NDArray[Any]) -> bool:
 
 
 def validate_examples(estimator: Any, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
-    """X as float32 or float64, dense or CSR, and y (or None), after scikit-learn's checks."""
+    """X as float32 or float64, dense or CSR, and y, after scikit-learn's checks."""
     if _is_plain_target(y) and is_plain(X) and len(y) == len(X):
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_features_in_ = X.shape[1]
         return X, y
-    checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
-    if y is None:
-        return validate_data(estimator, X, y, **checks), None
-    X, y = validate_data(estimator, X, y, y_numeric=numeric_target, **checks)
+    X, y = validate_data(estimator, X, y, y_numeric=numeric_target, **CHECKS)
     return X, y
 
 
