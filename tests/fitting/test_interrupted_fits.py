@@ -101,7 +101,8 @@ def test_rounded_rows_do_not_make_a_gap_look_small(name):
 
 @pytest.mark.parametrize("loss", ["weston_watkins", "crammer_singer", "ovr"])
 def test_linear_machines(loss, monkeypatch):
-    """The dual variables give both W and, with it, the dual objective."""
+    """The dual variables give W and, with it, the dual objective.  (Newton's method, of "ovr", has
+    weights of its own.)"""
     X, z = make_data(500)
     y = np.digitize(z, [-0.3, 0.3])
     machine = LinearSVC(
@@ -117,17 +118,19 @@ def test_linear_machines(loss, monkeypatch):
     else:
         push = np.where(own, beta.sum(axis=1, keepdims=True), -beta)
     W = push.T @ X
-    np.testing.assert_allclose(machine.coef_, W, rtol=1e-9, atol=1e-9)
+    if loss != "ovr":
+        np.testing.assert_allclose(machine.coef_, W, rtol=1e-9, atol=1e-9)
     limit = beta.sum(axis=1) if loss == "crammer_singer" else beta
     assert (beta >= 0).all()
     assert (limit <= machine.C * (1 + 1e-12)).all()
-    scores = X @ W.T
+    scores = X @ machine.coef_.T
     if loss == "ovr":
         losses = np.maximum(0, 1 - np.where(own, scores, -scores))
     else:
         losses = np.where(own, 0, np.maximum(0, 1 + scores - scores[own][:, None]))
     total = losses.max(axis=1).sum() if loss == "crammer_singer" else losses.sum()
-    primal, dual = 0.5 * (W**2).sum() + machine.C * total, beta.sum() - 0.5 * (W**2).sum()
+    primal = 0.5 * (machine.coef_**2).sum() + machine.C * total
+    dual = beta.sum() - 0.5 * (W**2).sum()
     assert machine.solution_.primal_objective == pytest.approx(primal, rel=1e-10)
     assert machine.solution_.duality_gap == pytest.approx(primal - dual, abs=1e-10 * primal)
     assert primal - dual > 1e-6 * primal

@@ -74,7 +74,8 @@ def test_after_an_early_stop_nothing_is_lost(name):
         machine.set_params(max_iter=5).fit(X, y)
     reached = machine.solution_.dual_objective
     machine.set_params(max_iter=unlimited, warm_start=True, callbacks=[seen.append]).fit(X, y)
-    assert seen[0].objective >= reached
+    # The objective is summed anew, in another order.
+    assert seen[0].objective >= reached * (1 - 1e-14)
     agree(machine, clone(machine).fit(X, y))
 
 

@@ -231,6 +231,8 @@ def test_command_line(tmp_path, monkeypatch, capsys):
         cli.main(["train", "--linear", "weston-watkins", "--threads", "2", "data"]) == cli.BAD_INPUT
     )
     assert "--threads 2 is for --linear one-vs-rest" in capsys.readouterr().err
-    options = ["--linear", "one-vs-rest", "--threads", "2", "--precision", "float32"]
+    options = ["--linear", "one-vs-rest", "--threads", "2"]
+    assert cli.main(["train", "-q", *options, "data", "m.softmargin"]) == 0
+    options = ["--linear", "weston-watkins", "--precision", "float32"]
     assert cli.main(["train", "-q", *options, "data", "m.softmargin"]) == 0
     assert softmargin.load("m.softmargin").solution_.precision == "float32"
