@@ -20,10 +20,7 @@ from softmargin.estimator.conventions import (
     ClassifierMixin,
     Interval,
     StrOptions,
-    assert_all_finite,
-    check_classification_targets,
     check_is_fitted,
-    column_or_1d,
     fit_context,
 )
 from softmargin.estimator.kernel_expansion import KernelExpansion
@@ -34,6 +31,7 @@ from softmargin.estimator.scaling import warn_unless_scaled
 from softmargin.estimator.validation import (
     check_classes_present,
     class_weights,
+    classes_of,
     prices,
     sample_weights,
     unchanged_on_error,
@@ -115,11 +113,7 @@ class Classifier(Probability, ClassifierMixin, KernelMachine):  # type: ignore[m
         return self
 
     def _state(self, y: Any, sample_weight: Any = None) -> tuple[Any, Array]:
-        labels = column_or_1d(y, warn=True)
-        if labels.dtype.kind == "f":
-            assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
+        labels, classes, codes = classes_of(y)
         if len(classes) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class"

@@ -18,7 +18,6 @@ from softmargin.estimator.conventions import (
     StrOptions,
     assert_all_finite,
     check_array,
-    check_classification_targets,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -31,6 +30,7 @@ from softmargin.estimator.validation import (
     check_any_weight,
     check_classes_present,
     class_weights,
+    classes_of,
     prices,
     sample_weights,
     unchanged_on_error,
@@ -277,9 +277,7 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Codes]:
         """The problem, and the class number of each example."""
         X, y = self._validate_examples(X, y, numeric_target=False)
-        labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
+        labels, classes, codes = classes_of(y)
         weight = sample_weights(sample_weight, len(labels))
         self._learn(classes, np.bincount(codes, weights=weight).astype(np.float64))
         return self._state(X, labels, weight), codes

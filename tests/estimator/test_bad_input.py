@@ -4,6 +4,7 @@ that was not fitted stays so, and a fitted one predicts as before."""
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from softmargin import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+from softmargin.estimator import validation
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20, 3))
@@ -438,3 +440,56 @@ def test_more_columns_than_an_index_can_count():
     )
     words = ["X has the shape (2, 2147483658)", "2147483647", "fewer features"]
     refused(SVC(kernel="linear"), words, wide, [0, 1])
+
+
+@pytest.mark.thread_unsafe(reason="replaces a function of a module")
+@pytest.mark.parametrize("machine", [SVC(), SVR(), LinearSVC()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X, y: (X, y),
+        lambda X, y: (X.astype(np.float32), y.astype(np.int8)),
+        lambda X, y: (X, y.astype(float)),
+        lambda X, y: (X, y.astype(bool)),
+        lambda X, y: (X, y + 0.5),
+        lambda X, y: (X, y.astype(">i4")),
+        lambda X, y: (with_value(X, np.nan), y),
+        lambda X, y: (X, with_value(y, np.nan)),
+        lambda X, y: (np.full_like(X, np.inf), y),
+        lambda X, y: (np.full_like(X, 1e300), y),
+        lambda X, y: (X, y[:-1]),
+        lambda X, y: (X, y[:, None]),
+        lambda X, y: (X, np.arange(len(y))),
+        lambda X, y: (X[:0], y[:0]),
+        lambda X, y: (X[:, :0], y),
+        lambda X, y: (X.astype(object), y),
+        lambda X, y: (X, None),
+    ],
+)
+def test_quick_checks_find_what_scikit_learn_finds(machine, change, monkeypatch):
+    """Plain arrays skip scikit-learn's validation: errors, warnings, attributes stay the same."""
+    rng = np.random.default_rng(0)
+    X, y = change(rng.normal(size=(12, 3)), np.arange(12) % 3)
+
+    def outcome():
+        own = clone(machine)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                own.fit(X, y)
+            except Exception as error:
+                return type(error), str(error)
+        told = [(w.category, str(w.message)) for w in said]
+        return told, own.n_features_in_, own.solution_.dual_objective, own.predict(X[:3]).tolist()
+
+    quick = outcome()
+    monkeypatch.setattr(validation, "is_plain", lambda X: False)
+    monkeypatch.setattr(validation, "INTEGERS", "")
+    assert outcome() == quick
+
+
+def test_a_fit_to_plain_arrays_forgets_the_names_of_features():
+    X, y = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 2
+    machine = SVC().fit(X, y)
+    machine.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    assert not hasattr(machine.fit(X, y), "feature_names_in_")

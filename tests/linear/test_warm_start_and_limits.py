@@ -49,7 +49,7 @@ def test_threads_share_out_the_classes(precision):
     options = {"tol": 1e-8, "max_iter": 20_000, "precision": precision, "random_state": 0}
     one = LinearSVC(loss="hinge", **options).fit(X, y)
     three = LinearSVC(loss="hinge", n_jobs=3, warm_start=True, **options).fit(X, y)
-    again = LinearSVC(loss="hinge", n_jobs=3, **options).fit(X, y)
+    again = LinearSVC(loss="hinge", n_jobs=3, warm_start=True, **options).fit(X, y)
     np.testing.assert_array_equal(three.coef_, again.coef_)
     np.testing.assert_allclose(three.coef_, one.coef_, atol=1e-3)
     assert three.solution_.primal_objective == pytest.approx(

@@ -8,7 +8,8 @@ import pytest
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from softmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, _core
-from softmargin.estimator.kernel_machine import MOST_FREE, useful_bytes
+from softmargin._core import MOST_FREE
+from softmargin.estimator.kernel_machine import useful_bytes
 from softmargin.problem.formulations import CSupportVectorClassification
 from softmargin.working_sets import Block, SecondOrder
 from tests.oracles.quadprog_optimum import ESTIMATORS, minimum, statement

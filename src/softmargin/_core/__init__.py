@@ -35,6 +35,7 @@ testing: Any = _module.testing
 best_thresholds: Any = _module.best_thresholds
 KernelNotFinite: type[ValueError] = _module.KernelNotFinite
 means: Any = _module.means
+MOST_FREE: int = _module.MOST_FREE
 Outcome: Any = _module.Outcome
 prepare_thread: Any = _module.prepare_thread
 repaired: Any = _module.repaired

@@ -18,10 +18,13 @@ namespace softmargin {
 
 class NewtonSchedule {
  public:
-  // The most variables of one step: its matrix takes at most a quarter of the memory that kernel
-  // rows may take, and the step a few seconds.
+  // The most variables of one step, which then takes a few seconds.
+  static constexpr Index most_variables = 5000;
+
+  // Likewise, where its matrix may take a quarter of the memory that kernel rows may take.
   static Index most_free(std::size_t cache_bytes) {
-    return static_cast<Index>(std::min(5000.0, std::sqrt(static_cast<double>(cache_bytes) / 32)));
+    const double fit = std::sqrt(static_cast<double>(cache_bytes) / 32);
+    return static_cast<Index>(std::min<double>(most_variables, fit));
   }
 
   // The unit of work is about 0.08 ns on a processor with AVX2.

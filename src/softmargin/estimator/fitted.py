@@ -138,7 +138,8 @@ class Fitted:
         check_is_fitted(self)
         if callable(self.kernel):
             return indexable(X)
-        if not is_plain(X, self):
+        named = hasattr(self, "feature_names_in_")
+        if named or not is_plain(X) or X.shape[1] != self.n_features_in_:
             checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
             X = validate_data(self, X, reset=False, **checks)
         X = self._scaled(X)

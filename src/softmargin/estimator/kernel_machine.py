@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from softmargin import _core
 from softmargin.checkpoint import DualVariables, Recorder
 from softmargin.estimator.base import Observed
 from softmargin.estimator.conventions import (
@@ -22,10 +23,9 @@ from softmargin.estimator.conventions import (
     StrOptions,
     check_consistent_length,
     num_samples,
-    validate_data,
 )
 from softmargin.estimator.fitted import Fitted
-from softmargin.estimator.validation import for_core, indexable
+from softmargin.estimator.validation import for_core, indexable, validate_examples
 from softmargin.fitting import planning
 from softmargin.fitting.elsewhere import ELSEWHERE
 from softmargin.fitting.held_out import Folds
@@ -49,14 +49,11 @@ from softmargin.working_sets import BY_NAME, WorkingSet
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-MOST_FREE = 5000
-"""The most variables of a Newton step (newton_schedule.hpp)."""
-
 
 def useful_bytes(examples: int) -> int:
     """Bytes that hold all kernel rows, and of which a quarter holds the matrix of a Newton step on
     one variable of every example."""
-    return max(8 * examples**2, 32 * min(examples, MOST_FREE) ** 2)
+    return max(8 * examples**2, 32 * min(examples, _core.MOST_FREE) ** 2)
 
 
 class KernelMachine(Saving, Fitted, Observed):
@@ -106,11 +103,7 @@ class KernelMachine(Saving, Fitted, Observed):
             if num_samples(X) == 0:
                 raise ValueError(f"X has no samples; {type(self).__name__} needs at least one.")
             return X, y
-        checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
-        if y is None:
-            X = validate_data(self, X, **checks)
-        else:
-            X, y = validate_data(self, X, y, y_numeric=numeric_target, **checks)
+        X, y = validate_examples(self, X, y, numeric_target)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix."

@@ -18,9 +18,8 @@ from softmargin.estimator.conventions import (
     SparseCoefMixin,
     StrOptions,
     check_random_state,
-    validate_data,
 )
-from softmargin.estimator.validation import for_core
+from softmargin.estimator.validation import for_core, validate_examples
 from softmargin.fitting.linear_problem import COUPLED, Array, Dual, Problem
 from softmargin.fitting.linear_solver import Settings, descend, weights_precision
 from softmargin.fitting.memory import available_bytes
@@ -34,6 +33,8 @@ from softmargin.io.models.save_and_load import Saving
 from softmargin.watching import RELATIVE_GAP, Watch
 
 Codes = NDArray[np.intp]
+SMALL_BYTES = 2**20
+"""Weights up to here always have room: to ask for the free memory takes a millisecond."""
 
 
 class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
@@ -82,8 +83,7 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
 
     def _validate_examples(self, X: Any, y: Any, numeric_target: bool) -> tuple[Any, Any]:
         """X in the form that the core needs, without a copy if it has that form already; and y."""
-        checks = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
-        X, y = validate_data(self, X, y, y_numeric=numeric_target, **checks)
+        X, y = validate_examples(self, X, y, numeric_target)
         return for_core(X), y
 
     @property
@@ -119,7 +119,8 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
             else:
                 starts = self._starts(parts, problem, classes, codes, recorder)
             settings = self._settings(problem, watch, recorder)
-            settings = replace(settings, blocks=blocks, threads=at_once)
+            continued = keep_start or self.warm_start or recorder is not None
+            settings = replace(settings, blocks=blocks, threads=at_once, continued=continued)
             result = descend(parts, starts, settings)
         self.solution_ = result.solution
         self.n_iter_ = result.solution.iterations
@@ -304,11 +305,10 @@ def _first_class(problem: Problem, classes: NDArray[Any]) -> int:
 
 
 def check_room_for_weights(features: int, columns: int) -> None:
-    needed, free = 8 * features * columns, available_bytes()
-    problem = None
+    needed, problem = 8 * features * columns, None
     if features >= 2**31 - 1:
         problem = "at most 2147483646 can have weights"
-    elif needed > free:
+    elif needed > SMALL_BYTES and needed > (free := available_bytes()):
         problem = (
             f"their weights would take {needed / 1e9:.3g} GB, but only {free / 1e9:.3g} GB are free"
         )

@@ -2,23 +2,25 @@
 
 In each round, every block makes a pass over its own examples, from the same W (:func:`step`).  The
 changes of W are added, and an exact line search of the dual objective says how far all blocks
-move (:func:`length`); see ``_core/linear/block.hpp``.  All functions here are pure: they need a
-block, its variables and W, and nothing from earlier rounds.  So they can run in any thread, on any
-machine, and again after a failure.
+move (:func:`length`); see ``_core/linear/block.hpp``.  All functions here are pure: the result
+depends on the arguments alone, to the bit.  So they can run in any thread, on any machine, and
+again after a failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from softmargin import _core
-from softmargin.fitting.linear_problem import SIGNED, Array, Dual, Problem
+from softmargin.fitting.linear_problem import Array, Dual, Problem
 
 FAN_IN = 8
 """Changes of W are added in groups of this many, then the sums of the groups, and so on."""
@@ -37,6 +39,11 @@ class Step:
     gap: float = 0.0
 
 
+Visits = tuple[NDArray[np.uint8], Array]
+"""What the last pass found about each example: its next visits, among them how many passes to skip
+it (four bytes), and its duality gap."""
+
+
 @dataclass(frozen=True)
 class Held:
     """The variables of a block between two rounds: before and after its last step, of which the
@@ -45,27 +52,19 @@ class Held:
     before: Dual
     after: Dual
     past: tuple[Dual, ...] = field(default=())
+    visits: Visits | None = None
+    """None: the next pass visits all examples."""
 
     def at(self, share: float, columns: int) -> Dual:
         """The variables at this share of the step."""
         if share == 1 or self.before is self.after:
             return self.after
-        old, new = (matrix(dual, columns) for dual in (self.before, self.after))
-        # The difference comes first, so that variables that have not changed keep their bits.
-        return variables(old + (new - old) * share)
+        found: Dual = _core.linear.between(self.before, self.after, columns, share)
+        return found
 
 
 def held(dual: Dual) -> Held:
     return Held(dual, dual)
-
-
-def matrix(dual: Dual, columns: int) -> Any:
-    return sp.csr_matrix((dual[2], dual[1], dual[0]), shape=(len(dual[0]) - 1, columns))
-
-
-def variables(values: Any) -> Dual:
-    values.eliminate_zeros()
-    return values.indptr.astype(np.int64), values.indices.astype(np.int32), values.data
 
 
 def cut(problem: Problem, count: int) -> list[Problem]:
@@ -94,26 +93,26 @@ def _range(problem: Problem, a: int, b: int) -> Problem:
     )
 
 
-def make(block: Problem, shrinking: bool, seed: int) -> Any:
-    """The core's object for a block, with all variables zero."""
-    return _core.linear.ExampleBlock(
-        block.rows(),
-        block.column,
-        block.upper,
-        block.columns,
-        machine=block.machine,
-        shrinking=shrinking,
-        seed=seed,
-        own_upper=block.own_upper,
-        targets=block.target,
-        epsilon=block.epsilon,
-    )
-
-
-def _core_at(block: Problem, dual: Dual, seed: int = 0) -> Any:
-    core = make(block, False, seed)
-    core.start_from(*dual)
-    return core
+@contextmanager
+def _core_of(block: Problem) -> Iterator[Any]:
+    """The core's object for a block, which is kept for the next call: it has read the norms of all
+    rows.  Only one thread uses it at a time."""
+    try:
+        core = block.idle.pop()
+    except IndexError:
+        core = _core.linear.ExampleBlock(
+            block.rows(),
+            block.column,
+            block.upper,
+            block.columns,
+            machine=block.machine,
+            shrinking=True,
+            own_upper=block.own_upper,
+            targets=block.target,
+            epsilon=block.epsilon,
+        )
+    yield core
+    block.idle.append(core)
 
 
 @dataclass(frozen=True)
@@ -125,6 +124,10 @@ class Task:
     seed: int
     share: float
     """The share of the last step that the line search took."""
+    rounds: int = 0
+    """How many there were before."""
+    wake: bool = True
+    """Whether to visit all examples, also those that the last rounds found settled."""
     remember: int = 0
     """How many earlier variables to keep, including those before this round; 0: keep what is kept
     now, and do not add those."""
@@ -133,52 +136,19 @@ class Task:
 def step(block: Problem, state: Held, W: Array, task: Task) -> tuple[Held, Step]:
     """One round of a block."""
     dual = state.at(task.share, block.columns)
-    core = _core_at(block, dual, task.seed)
-    change, rise, cost, curved = core.step(W, task.factor)
+    plans, gaps = (None, None) if task.wake or state.visits is None else state.visits
+    with _core_of(block) as core:
+        after, *visits, found = core.step(W, dual, task.factor, task.seed, task.rounds, plans, gaps)
     past = (*state.past, dual)[-task.remember :] if task.remember else state.past
-    return Held(dual, core.dual_variables(), past), Step(
-        change, rise, cost, curved, core.estimated_gap()
-    )
+    return Held(dual, after, past, tuple(visits)), Step(*found)
 
 
 def jump(block: Problem, state: Held, share: float, ahead: Array) -> tuple[Held, Step]:
-    """Extrapolates the variables, away from those of earlier rounds; `change` is the target's own
-    part of W, not the difference from the current one."""
+    """Extrapolates the variables, away from those of earlier rounds."""
     dual = state.at(share, block.columns)
-    now = matrix(dual, block.columns)
-    target = now.copy()
-    for t, past in zip(ahead, state.past, strict=True):
-        target = target + (now - matrix(past, block.columns)) * t
-    after = variables(feasible(block, now, target))
-    core = make(block, False, 0)
-    W = core.start_from(*after)
-    rise = core.dual()
-    core.start_from(*dual)
-    found = Step(W, rise - core.dual(), 0.0, _curved(block, matrix(after, block.columns) - now))
-    return Held(dual, after, state.past), found
-
-
-def feasible(block: Problem, now: Any, target: Any) -> Any:
-    """The target within the bounds of the variables, none of which changes its sign."""
-    target = target.tocoo()
-    price = np.inf if block.squared else block.prices(target.row, target.col)
-    if block.machine in SIGNED:
-        sign = np.sign(now.toarray().ravel())[target.row]  # a regression has one column
-        low = np.where(sign > 0, 0.0, -price)
-        values = np.clip(target.data, low, np.where(sign < 0, 0.0, price))
-    else:
-        values = np.clip(target.data, 0.0, price)
-    if block.machine == "crammer_singer":
-        total = np.bincount(target.row, weights=values, minlength=target.shape[0])
-        values = values * np.minimum(1.0, block.upper / np.maximum(total, 1e-300))[target.row]
-    return sp.csr_matrix((values, (target.row, target.col)), shape=target.shape)
-
-
-def _curved(block: Problem, difference: Any) -> float:
-    if not block.squared:
-        return 0.0
-    moved = difference.tocoo()
-    return float((moved.data**2 / (4 * block.prices(moved.row, moved.col))).sum())
+    with _core_of(block) as core:
+        after, found = core.jump(dual, list(state.past), ahead)
+    return replace(state, before=dual, after=after), Step(*found)
 
 
 def variables_at(block: Problem, state: Held, share: float) -> Dual:
@@ -193,14 +163,14 @@ def check(block: Problem, state: Held) -> None:
 def weigh(block: Problem, state: Held, share: float) -> Step:
     """The block's parts of W (`change`) and of the dual objective without |W|^2 / 2 (`rise`), from
     its variables."""
-    core = make(block, False, 0)
-    W = core.start_from(*state.at(share, block.columns))
-    return Step(W, core.dual(), 0.0, 0.0)
+    with _core_of(block) as core:
+        return Step(*core.weigh(state.at(share, block.columns)), 0.0, 0.0)
 
 
 def measure(block: Problem, state: Held, share: float, W: Array) -> tuple[float, float, float]:
     """Loss, duality gap and largest KKT violation of the block's examples."""
-    found: tuple[float, float, float] = _core_at(block, state.at(share, block.columns)).measure(W)
+    with _core_of(block) as core:
+        found: tuple[float, float, float] = core.measure(W, state.at(share, block.columns))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -65,6 +65,12 @@ class Problem:
     """With "l1", X is given by columns."""
     first: int = 0
     """The position of this problem's first column in the whole, if it was split."""
+
+    idle: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Objects of the core that :mod:`.blocks` keeps for their next use."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "idle": []}
 
     @property
     def stated(self) -> list[Any]:

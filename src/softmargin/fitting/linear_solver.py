@@ -46,6 +46,8 @@ class Settings:
     blocks: int = 1
     """Blocks of examples that descend at once, on `threads` threads."""
     threads: int = 1
+    continued: bool = False
+    """Whether a later fit starts from the dual variables: W is then exactly theirs."""
     recorder: Recorder | None = None
 
 
@@ -93,11 +95,14 @@ def _descend_part(problem: Problem, number: int, start: Point | None, settings: 
     run = _Run(problem, problem.rows(), number, settings)
     began, point = time.perf_counter(), start or Point([], settings.precision)
     before = point.effort.seconds
-    if problem.free_intercept:
-        return run.with_free_intercept(point)
-    by_newton = newton.pays(problem, settings.dual) and not run.optimal(point)
+    by_newton = problem.free_intercept or (
+        newton.pays(problem, settings.dual) and not run.optimal(point)
+    )
     if by_newton:
-        point = run.newton(point)
+        point, progress = run.newton(point)
+        reason = run.newtons_end(point, progress)
+        if problem.free_intercept or not (run.by_dual or reason is StopReason.NO_PROGRESS):
+            return run.newtons_result(point, progress, reason)
     elif point.precision == "float32":
         solver, _, stop, point = run.solve(point)
         del solver
@@ -139,23 +144,31 @@ class _Run:
         """Whether a warm start needs no improvement."""
         return bool(start.beta) and self._solver(start).finish().relative_gap <= self.settings.tol
 
-    def with_free_intercept(self, start: Point) -> Result:
-        """By Newton's method alone: the descent cannot keep a constraint on its variables."""
-        point, progress = self._newton(start)
-        gap, stop = progress.relative_gap, self.settings.watch.expired()
-        reason = stop or StopReason.NO_PROGRESS
-        if gap <= self.settings.tol:
-            reason = StopReason.CONVERGED
-        elif not stop and point.effort.iterations >= self.settings.max_iter:
-            reason = StopReason.MAX_ITER
+    @property
+    def by_dual(self) -> bool:
+        """Whether W has to be that of the dual variables, from which another fit continues."""
+        return self.settings.continued and not self.problem.free_intercept
+
+    def newtons_end(self, point: Point, progress: Progress) -> StopReason:
+        if progress.relative_gap <= self.settings.tol:
+            return StopReason.CONVERGED
+        if stop := self.settings.watch.expired():
+            return stop
+        used_up = point.effort.iterations >= self.settings.max_iter
+        return StopReason.MAX_ITER if used_up else StopReason.NO_PROGRESS
+
+    def newtons_result(self, point: Point, progress: Progress, reason: StopReason) -> Result:
+        """What Newton's method found: it has measured the gap on all examples itself."""
+        free = self.problem.free_intercept
         solution = Solution(
             **vars(point.effort),
             dual_objective=float(progress.dual.sum()),
             primal_objective=float(progress.primal.sum()),
-            kkt_violation=progress.violation,
+            kkt_violation=float(progress.violation.max()),
             stop_reason=reason,
             working_set="all examples",
-            working_set_reason="Newton's method: the intercept is not regularised",
+            working_set_reason="Newton's method: "
+            + ("the intercept is not regularised" if free else "there are few features"),
             precision="float64",
         )
         self.settings.watch.done(self.number, solution, active=len(self.problem.upper))
@@ -163,11 +176,8 @@ class _Run:
             self.settings.recorder.left(self.number, point)
         return Result(solution, progress.weights, tuple(point.beta))
 
-    def newton(self, start: Point) -> Point:
-        """Newton's method from `start`; the core then certifies the point it reaches."""
-        return self._newton(start)[0]
-
-    def _newton(self, start: Point) -> tuple[Point, Progress]:
+    def newton(self, start: Point) -> tuple[Point, Progress]:
+        """Newton's method from `start`."""
         began, before, settings = time.perf_counter(), start.effort, self.settings
 
         def point(progress: Progress) -> Point:
@@ -191,8 +201,9 @@ class _Run:
             return stop is not None
 
         limit = settings.max_iter - before.iterations
+        goal = newton.Goal(settings.tol, limit, self.by_dual)
         dual = tuple(start.beta) if start.beta else None
-        progress = newton.solve(self.problem, self.rows, dual, settings.tol, limit, look)
+        progress = newton.solve(self.problem, self.rows, dual, goal, look)
         return point(progress), progress
 
     def solve(self, start: Point) -> tuple[Any, Any, StopReason | None, Point]:

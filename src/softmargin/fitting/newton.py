@@ -26,16 +26,23 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from softmargin import _core
-from softmargin.fitting.linear_problem import COUPLED, SIGNED, Array, Dual, Problem
+from softmargin.fitting.linear_problem import (
+    COUPLED,
+    SIGNED,
+    UNBOUNDED,
+    Array,
+    Dual,
+    Problem,
+)
 
-SMALLER, SMALLEST_WIDTH = 0.2, 1e-8
+SMALLER, SMALLEST_WIDTH = 0.5, 1e-8
 """The factor on the width of the smoothed kink from one round to the next, and the smallest width,
 relative to that of the first round."""
-INEXACT = 0.1
-"""A round ends when 1/2 |w - w(beta)|^2 is at most this fraction of the rest of the gap."""
+INEXACT = 4.0
+"""A round ends when 1/2 |w - w(beta)|^2 is at most this multiple of the rest of the gap."""
 ROUNDING = 1e-13
 MARGIN = 0.1
-"""The gap to reach, as a fraction of `tol`: the certificate is for w(beta), not for w."""
+"""The gap to reach, as a fraction of `tol`, if the weights are to be w(beta) in the end, not w."""
 MOST_FEATURES = 1024
 MOST_ENTRIES = 64
 """The most entries of an example, on average.  A step costs their square, a pass of the descent
@@ -43,7 +50,8 @@ only their number; and losses that are not squared take many steps."""
 MOST_WORK = 2e9
 """The most work of one step, in multiplications."""
 MOST_VARIABLES = 2**25
-LONGEST_SEARCH = 12
+LONGEST_SEARCH, ACCURATE = 12, 0.1
+"""Trials of a line search, and how small the derivative is to become in it."""
 MOST_STEPS, PATIENCE = 100, 4
 """Steps in a round, and rounds without a smaller gap, after which only rounding is left."""
 
@@ -65,86 +73,92 @@ def pays(problem: Problem, dual: bool | str) -> bool:
     return fits and work <= MOST_WORK and (dual is False or features < count)
 
 
+class Curvature:
+    """X'HX for changing H.  Where H differs from an earlier one in few examples, only these are
+    read; the first H of all is kept, because every column of W begins with the same."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+        self.known: list[tuple[Array, Array]] = []
+        """The first and the last H and X'HX."""
+
+    def at(self, H: Array) -> Array:
+        changes = [(H - earlier, product) for earlier, product in self.known]
+        change, product = min([(H, 0.0), *changes], key=lambda pair: int(np.count_nonzero(pair[0])))
+        found: Array = product + _core.linear.gram(self.rows, change)
+        self.known[1:] = [(H, found)] if self.known else []
+        self.known = self.known or [(H, found)]
+        return found
+
+    def forget(self) -> None:
+        self.known = []
+
+
 @dataclass(frozen=True)
 class Column:
     """The problem of one column of W."""
 
-    rows: Any
+    curvature: Curvature
     sign: Array
     target: Array
     C: Array
     epsilon: float
-    two_sided: bool
-    squared: bool
+    machine: str
     free_intercept: bool = False
     """Whether the last weight, that of the constant feature, is not regularised.  The dual problem
     then has the constraint that its part of w(beta) is zero."""
 
     @classmethod
-    def of(cls, problem: Problem, rows: Any, c: int) -> Column:
+    def of(cls, problem: Problem, curvature: Curvature, c: int) -> Column:
         count = len(problem.upper)
         own = problem.column == c
         return cls(
-            rows,
+            curvature,
             np.where(own, 1.0, -1.0),
             np.ones(count) if problem.target is None else problem.target,
             problem.prices(np.arange(count), np.full(count, c)),
             problem.epsilon,
-            problem.machine in SIGNED,
-            problem.squared,
+            problem.machine,
             problem.free_intercept,
         )
+
+    @property
+    def two_sided(self) -> bool:
+        return self.machine in SIGNED
+
+    @property
+    def squared(self) -> bool:
+        return self.machine in UNBOUNDED
 
     def ridge(self, w: Array) -> Array:
         """The derivative of the penalty."""
         return np.append(w[:-1], 0.0) if self.free_intercept else w
 
-    @property
-    def divisor(self) -> Array:
-        """C, and 1 for examples of weight zero."""
-        return np.where(self.C > 0, self.C, 1.0)
+    def penalty(self, w: Array) -> float:
+        return float(w @ self.ridge(w)) / 2
 
     def errors(self, w: Array) -> Array:
-        scores: Array = _core.linear.scores(self.rows, w)
-        return self.target - self.sign * scores
+        return self.target - self.change(w)
+
+    def change(self, w: Array) -> Array:
+        """The change of the errors, downwards, when w is added to the weights."""
+        scores: Array = _core.linear.scores(self.curvature.rows, w)
+        return self.sign * scores
 
     def weights(self, beta: Array) -> Array:
-        weights: Array = _core.linear.combination(self.rows, self.sign * beta)
+        weights: Array = _core.linear.combination(self.curvature.rows, self.sign * beta)
         return weights
 
-    def excess(self, e: Array) -> Array:
-        """How far an error is beyond what costs nothing, with its sign."""
-        if not self.two_sided:
-            return np.maximum(e, 0.0)
-        return np.sign(e) * np.maximum(np.abs(e) - self.epsilon, 0.0)
+    def respond(self, e: Array, anchor: Array, width: float) -> tuple[Array, Array, float, float]:
+        """The dual variables beta(e), C where they change with e and 0 elsewhere, the losses, and
+        the gap without 1/2 |w - w(beta)|^2; of a kink that is smoothed around `anchor`."""
+        found: tuple[Array, Array, float, float] = _core.linear.respond(
+            self.machine, self.epsilon, self.C, e, anchor, width
+        )
+        return found
 
-    def losses(self, e: Array) -> Array:
-        beyond = np.abs(self.excess(e))
-        losses: Array = self.C * (beyond**2 if self.squared else beyond)
-        return losses
-
-    def primal(self, w: Array, e: Array) -> float:
-        return float(w @ self.ridge(w)) / 2 + float(np.sum(self.losses(e)))
-
-    def respond(self, e: Array, r: Array) -> tuple[Array, Array]:
-        """The beta that maximises beta e - cost(beta) - r beta^2 / 2, and its derivative."""
-        beyond = np.where(self.C > 0, self.excess(e), 0.0)
-        stiff = r + 0.5 / self.divisor if self.squared else r
-        beta = beyond / stiff
-        free = beyond != 0
-        if not self.squared:
-            free &= np.abs(beta) < self.C
-            beta = np.clip(beta, -self.C, self.C)
-        return beta, np.where(free, 1 / stiff, 0.0)
-
-    def costs(self, beta: Array) -> Any:
-        """What the dual objective subtracts for the variables, besides 1/2 |w(beta)|^2."""
-        cost = self.epsilon * np.abs(beta) if self.two_sided else 0.0
-        return cost + beta**2 / (4 * self.divisor) if self.squared else cost
-
-    def gap(self, e: Array, beta: Array) -> float:
-        """The gap without 1/2 |w - w(beta)|^2."""
-        return float(np.sum(np.maximum(self.losses(e) + self.costs(beta) - beta * e, 0.0)))
+    def losses(self, e: Array) -> float:
+        return self.respond(e, np.zeros_like(e), 1.0)[2]
 
     def balanced(self, beta: Array) -> Array:
         """Variables within the same bounds that fulfil the constraint of a free intercept: those
@@ -156,10 +170,10 @@ class Column:
         return np.where(push > 0, beta * min(1.0, down / up), beta * min(1.0, up / down))
 
     def dual(self, beta: Array) -> float:
-        weights = self.weights(beta)
-        return float(np.sum(self.target * beta - self.costs(beta))) - (
-            float(weights @ self.ridge(weights)) / 2
-        )
+        costs = self.epsilon * np.abs(beta) if self.two_sided else 0.0
+        if self.squared:
+            costs = costs + beta**2 / (4 * np.where(self.C > 0, self.C, 1.0))
+        return float(np.sum(self.target * beta - costs)) - self.penalty(self.weights(beta))
 
 
 @dataclass
@@ -172,33 +186,55 @@ class State:
     steps: int = 0
     gap: float = np.inf
     primal: float = np.inf
-    best: Array | None = None
-    """The dual variables with the largest dual objective so far, which is `dual`."""
-    dual: float = -np.inf
+    best_w: Array | None = None
+    best_beta: Array | None = None
+    best_primal: float = np.inf
+    best_dual: float = -np.inf
+    """The best points so far of the primal and of the dual problem, with their objectives."""
     violation: float = np.inf
     """The largest derivative of the objective, smoothed."""
 
     def keep_best(self) -> None:
         dual = self.primal - self.gap
-        if dual >= self.dual - ROUNDING * abs(dual):  # among equals, the last
-            self.best, self.dual = self.beta, max(dual, self.dual)
+        if dual >= self.best_dual - ROUNDING * abs(dual):  # among equals, the last
+            self.best_beta, self.best_dual = self.beta, max(dual, self.best_dual)
+        if self.primal <= self.best_primal * (1 + ROUNDING):
+            self.best_w, self.best_primal = self.w, min(self.primal, self.best_primal)
 
 
-def solve_column(column: Column, start: Array, tol: float, max_steps: int, look: Look) -> State:
-    """Newton's method from the dual variables `start`, until the gap is small enough, the steps are
+@dataclass(frozen=True)
+class Goal:
+    """When a column is solved."""
+
+    tol: float
+    max_steps: int
+    by_beta: bool
+    """Whether w(beta), not w, is to be the solution."""
+
+    def reached(self, state: State, rough: float) -> bool:
+        """`rough`: 1/2 |w - w(beta)|^2."""
+        enough = self.tol * state.best_primal
+        if self.by_beta:
+            return state.gap <= enough * MARGIN and rough <= enough * MARGIN**2
+        return state.best_primal - state.best_dual <= enough
+
+
+def solve_column(column: Column, start: Array, goal: Goal, look: Look) -> State:
+    """Newton's method from the dual variables `start`, until the goal is reached, the steps are
     used up, or `look` says stop."""
     if column.free_intercept:
         start = column.balanced(start)
     w = column.weights(start)
     state = State(w, column.errors(w), start)
-    state.primal, state.gap = column.primal(w, state.e), column.gap(state.e, start)
+    state.primal = column.penalty(w) + column.losses(state.e)
+    state.gap = state.primal - column.dual(start)
     state.keep_best()
-    spread = float(np.mean(np.abs(state.e))) if column.two_sided else 1.0
+    # The width of the kink at first: all errors of an untrained machine are within.
+    spread = float(np.mean(np.abs(state.e))) if column.two_sided else 2.0
     width = width_at_first = spread or 1.0
     gap, fruitless = np.inf, 0
     while fruitless < PATIENCE:
-        anchor, r = state.beta, (0.0 if column.squared else width) / column.divisor
-        if _round(column, state, anchor, r, tol, max_steps, look):
+        if _round(column, state, width, goal, look):
             break
         fruitless = 0 if state.gap < 0.9 * gap else fruitless + 1
         gap = min(gap, state.gap)
@@ -206,60 +242,42 @@ def solve_column(column: Column, start: Array, tol: float, max_steps: int, look:
     return state
 
 
-def _round(
-    column: Column,
-    state: State,
-    anchor: Array,
-    r: Any,
-    tol: float,
-    max_steps: int,
-    look: Look,
-) -> bool:
-    """The steps with one anchor and one r; True at the end of the fit."""
-    last = np.inf
-    for _ in range(MOST_STEPS):
-        state.beta, slope = column.respond(state.e + r * anchor, r)
+def _round(column: Column, state: State, width: float, goal: Goal, look: Look) -> bool:
+    """The steps with one anchor and one width; True at the end of the fit."""
+    anchor, last = state.beta, np.inf
+    for step in range(MOST_STEPS):
+        state.beta, curved, losses, exact = column.respond(state.e, anchor, width)
         gradient = column.ridge(state.w) - column.weights(state.beta)
         state.violation = float(np.abs(gradient).max(initial=0.0))
-        rough, exact = float(gradient @ gradient) / 2, column.gap(state.e, state.beta)
-        state.primal, state.gap = column.primal(state.w, state.e), rough + exact
+        rough = float(gradient @ gradient) / 2
+        state.primal, state.gap = column.penalty(state.w) + losses, rough + exact
         if column.free_intercept:
             state.beta = column.balanced(state.beta)
             state.gap = state.primal - column.dual(state.beta)
         state.keep_best()
-        enough = tol * MARGIN * state.primal
-        if state.gap <= enough and rough <= enough * MARGIN:
-            return True
-        if look(state) or state.steps >= max_steps:
+        if goal.reached(state, rough) or look(state) or state.steps >= goal.max_steps:
             return True
         if rough >= last and rough <= ROUNDING**2 * float(state.w @ state.w):
             return column.squared or exact <= ROUNDING * state.primal
-        if not column.squared and rough <= INEXACT * exact:
+        if step > 0 and not column.squared and rough <= INEXACT * exact:
             return False
         last = rough
-        _step(column, state, anchor, r, gradient, slope)
+        _step(column, state, anchor, width, gradient, curved)
     return column.squared
 
 
 def _step(
-    column: Column, state: State, anchor: Array, r: Any, gradient: Array, slope: Array
+    column: Column, state: State, anchor: Array, width: float, gradient: Array, curved: Array
 ) -> None:
-    hessian = _core.linear.gram(column.rows, slope)
-    diagonal = np.diag_indices_from(hessian)
-    hessian[diagonal] += column.ridge(np.ones(len(hessian)))
-    hessian[diagonal] += ROUNDING * hessian[diagonal].max()
-    if column.free_intercept and not column.squared and not slope.any():
-        # No example is on the kink, so nothing else keeps the intercept.
-        hessian[-1, -1] += 0.01 / float(np.min(r))
-    factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-    direction: Array = -cho_solve(factor, gradient, check_finite=False)
-    change = column.sign * _core.linear.scores(column.rows, direction)
-    z, size = state.e + r * anchor, float(direction @ column.ridge(direction))
-    start = float(column.ridge(state.w) @ direction)
+    direction = _direction(column, curved, width, gradient)
+    change = column.change(direction)
+    size, start = column.penalty(direction) * 2, float(column.ridge(state.w) @ direction)
 
     def derivative(length: float) -> float:
-        beta, _ = column.respond(z - length * change, r)
-        return start + length * size - float(beta @ change)
+        fall = _core.linear.slope(
+            column.machine, column.epsilon, column.C, state.e, change, length, anchor, width
+        )
+        return start + length * size - float(fall)
 
     length = _search(derivative, float(gradient @ direction))
     state.w = state.w + length * direction
@@ -267,13 +285,35 @@ def _step(
     state.steps += 1
 
 
+def _direction(column: Column, curved: Array, width: float, gradient: Array) -> Array:
+    try:
+        factor = _factor(column, curved, width)
+    except np.linalg.LinAlgError:  # rounding: the changes of X'HX added up to more than is left
+        column.curvature.forget()
+        factor = _factor(column, curved, width)
+    direction: Array = -cho_solve(factor, gradient, check_finite=False)
+    return direction
+
+
+def _factor(column: Column, curved: Array, width: float) -> Any:
+    stiff = 2.0 if column.squared else 1 / width
+    hessian = stiff * column.curvature.at(curved)
+    diagonal = np.einsum("ii->i", hessian)
+    diagonal += column.ridge(np.ones(len(hessian)))
+    diagonal += ROUNDING * diagonal.max()
+    if column.free_intercept and not column.squared and not curved.any():
+        # No example is on the kink, so nothing else keeps the intercept.
+        diagonal[-1] += 0.01 * stiff * float(np.max(column.C))
+    return cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+
+
 def _search(derivative: Callable[[float], float], at_zero: float) -> float:
-    """A step length at which a rising function, negative at zero, is at most half as large: by
+    """A step length at which a rising function, negative at zero, is much smaller: by
     secants, kept between two lengths on either side of its root."""
     low, high, length = (0.0, at_zero), None, 1.0
     for _ in range(LONGEST_SEARCH):
         here = derivative(length)
-        if abs(here) <= 0.5 * abs(at_zero):
+        if abs(here) <= ACCURATE * abs(at_zero):
             break
         if here < 0:
             low = (length, here)
@@ -297,13 +337,12 @@ class Progress:
     beta: Array
     """The dual variables, examples x columns."""
     weights: Array
-    violation: float = 0.0
+    violation: Array
 
     def see(self, c: int, state: State) -> None:
-        self.steps[c], self.primal[c] = state.steps, state.primal
-        self.weights[:, c] = state.w
-        self.violation = max(self.violation, state.violation)
-        self.dual[c] = state.dual
+        self.steps[c], self.violation[c] = state.steps, state.violation
+        self.primal[c], self.dual[c] = state.best_primal, state.best_dual
+        self.weights[:, c] = state.best_w
 
     @property
     def relative_gap(self) -> float:
@@ -315,21 +354,21 @@ def solve(
     problem: Problem,
     rows: Any,
     start: Dual | None,
-    tol: float,
-    max_steps: int,
+    goal: Goal,
     look: Callable[[Progress], bool],
 ) -> Progress:
     """All columns of a problem, one after the other; `look` is called before each step, and stops
     the fit by returning True."""
-    columns = [Column.of(problem, rows, c) for c in range(problem.columns)]
-    at_zero = np.array([np.sum(column.losses(column.target)) for column in columns])
-    zeros = np.zeros(problem.columns)
+    curvature, zeros = Curvature(rows), np.zeros(problem.columns)
+    columns = [Column.of(problem, curvature, c) for c in range(problem.columns)]
+    at_zero = np.array([column.losses(column.target) for column in columns])
     progress = Progress(
         zeros.astype(np.int64),
         at_zero,
         zeros,
         from_dual(start, len(problem.upper), len(columns)),
         np.zeros((problem.X.shape[1] + (problem.constant != 0), len(columns))),
+        zeros.copy(),
     )
     for c, column in enumerate(columns):
 
@@ -337,9 +376,9 @@ def solve(
             progress.see(c, state)
             return look(progress)
 
-        state = solve_column(column, progress.beta[:, c].copy(), tol, max_steps, seen)
+        state = solve_column(column, progress.beta[:, c].copy(), goal, seen)
         progress.see(c, state)
-        progress.beta[:, c] = state.best
+        progress.beta[:, c] = state.best_beta
     return progress
 
 

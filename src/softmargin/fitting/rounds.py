@@ -86,6 +86,8 @@ class State:
     """A check is due when the estimated gap is at most this many times the tolerance."""
     idle: int = 0
     """Rounds without a gain, one after another."""
+    wake: bool = True
+    """Whether the next round visits all examples: after a check that found the gap too large."""
     past: list[tuple[Array, float]] = field(default_factory=list)
     """W, and the dual objective without |W|^2 / 2, at the snapshots."""
 
@@ -151,8 +153,9 @@ class Rounds:
             self._jump()
             s.past = [*s.past, (s.W, s.linear)][-SNAPSHOTS:]
         seed = self.settings.seed + s.rounds * self.crew.count
-        task = Task(s.factor, seed, s.share, SNAPSHOTS if snapshot else 0)
+        task = Task(s.factor, seed, s.share, s.rounds, s.wake, SNAPSHOTS if snapshot else 0)
         step = self.crew.step(s.W, task)
+        s.wake = False
         gain, best = s.take(step)
         s.factor = min(max(s.factor / best, 1.0), float(self.crew.count))
         s.rounds += 1
@@ -160,6 +163,7 @@ class Rounds:
         self.estimate, tol = step.gap, self.settings.tol
         if s.idle or self.estimate <= tol * s.trigger * (s.dual + self.estimate):
             self._check()
+            s.wake = True
             if self.gap > 0:
                 s.trigger = min(max(0.9 * self.estimate / self.gap, 0.1), 1.0)
 
@@ -169,8 +173,7 @@ class Rounds:
             return
         apart = np.array([s.W - W for W, _ in s.past])
         slope = np.array([s.linear - linear for _, linear in s.past]) - apart @ s.W
-        target = self.crew.jump(_highest(apart @ apart.T, slope), s.share)
-        s.take(replace(target, change=target.change - s.W))
+        s.take(self.crew.jump(_highest(apart @ apart.T, slope), s.share))
 
     def _check(self) -> None:
         """Computes W from the variables, and measures every example."""

@@ -10,7 +10,8 @@ from softmargin.solution import StopReason
 from softmargin.watching import Watch
 
 FIRST_SLICE, LONGEST_SLICE = 0.002, 0.05
-"""Seconds.  Slice lengths double up to the longest, so that short fits have a history too."""
+"""Seconds.  Slice lengths double up to the longest, so that short fits have a history too.  A fit
+of many problems has one anyway, so its first slices are longer."""
 
 NO_LIMIT = 2**62
 """More iterations than any fit takes, but few enough for the core to count."""
@@ -55,7 +56,7 @@ def in_slices(
 ) -> tuple[Any, StopReason | None]:
     """Runs a solver of either kind, from `status`, until it is done or something stops the fit.
     ``run(status, seconds)`` runs one slice; then ``look(status)`` may return a reason to stop."""
-    stop, seconds = watch.expired(), FIRST_SLICE
+    stop, seconds = watch.expired(), min(FIRST_SLICE * watch.problems, LONGEST_SLICE)
     while running(status) and not stop:
         status = run(status, watch.slice(seconds))
         seconds = min(2 * seconds, LONGEST_SLICE)

@@ -11,8 +11,9 @@ for each column of W, with p_j = 1.  The core descends on the weights of some fe
 - **Screening.**  The dual objective is strongly concave, so its maximum is within a known distance
   of a feasible point.  A feature whose constraint cannot be active there has the weight zero at the
   optimum (gap safe rules, Ndiaye et al., 2017): it is left out for good.
-- **Newton's method** takes over for the nonzero weights once these are known: coordinate descent
-  needs many rounds for the last digits.
+- **Proximal Newton steps** on the chosen features, if these are few: they minimise the quadratic
+  model of the losses plus the penalty, whose matrix X'HX is small.  Coordinate descent on the
+  examples would need many rounds.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from scipy.linalg import cho_factor, cho_solve
 from softmargin import _core
 from softmargin.checkpoint import Take
 from softmargin.fitting.linear_problem import Array, Problem
+from softmargin.fitting.newton import Curvature
 from softmargin.fitting.slices import Effort, Point
 from softmargin.solution import Solution, StopReason
 
@@ -39,8 +41,11 @@ EPOCHS = 5
 FIRST_FEATURES = 100
 INNER = 0.1
 """The working features are solved to this fraction of the largest violation of all."""
-MOST_NEWTON = 1000
-"""Nonzero weights for Newton's method."""
+MOST_NEWTON, MOST_WORK = 1000, 2e9
+"""Features for Newton's method, and multiplications for X'HX."""
+MODEL_EPOCHS, MODEL_STEPS, MODEL_ACCURACY = 20, 30, 0.01
+"""For the quadratic model: rounds between two Newton steps on its nonzero weights, these steps, and
+the remaining violation relative to the one at first."""
 MOST_VIOLATION = 1e-3
 """Of an optimality condition at the end, relative to the penalty."""
 PATIENCE = 30
@@ -73,6 +78,8 @@ class Column:
     penalty: Array
     constant: float
     seed: int
+    whole: Curvature | None
+    """X'HX of all features, if these are few."""
 
     def __post_init__(self) -> None:
         kind, *arrays = columns_for_core(self.X)
@@ -81,7 +88,8 @@ class Column:
         """The features that are not screened out."""
         self.curvature = self.core.curvatures()
         self.best_dual, self.size, self.epochs = 0.0, FIRST_FEATURES, 0
-        self.support: NDArray[Any] = np.zeros(0, dtype=np.intp)
+        self.support: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self.part: tuple[Any, Curvature | None] = (None, None)
         self.look()
 
     def start_from(self, w: Array) -> None:
@@ -134,56 +142,73 @@ class Column:
             self.w, self.e = self.core.weights(), self.core.errors()
 
     def improve(self, epochs: int, shrinking: bool) -> None:
-        """Descends on the features that need it most; then Newton's method, if the nonzero weights
-        have not changed since the last time."""
-        goal = INNER * float(self.violation.max(initial=0.0))
-        self.core.run(self._working(shrinking), epochs, goal, self.seed + self.epochs)
+        """Takes a proximal Newton step on the features that need it most.  If these are too many,
+        descends on them; the Newton step is then for the nonzero weights, once these stay the
+        same."""
+        working = self._working(shrinking)
         self.epochs += epochs
-        w = self.core.weights()
-        support = np.flatnonzero(w)
-        settled = np.array_equal(support, self.support)
-        self.support = support
-        if settled and 0 < len(support) <= MOST_NEWTON:
-            self._newton(w, support)
+        if self._newton(working):
+            self.look()
+            return
+        goal = INNER * float(self.violation.max(initial=0.0))
+        self.core.run(working.tolist(), epochs, goal, self.seed + self.epochs)
         self.look()
+        support = np.flatnonzero(self.w)
+        if np.array_equal(support, self.support) and self._newton(support):
+            self.look()
+        self.support = support
 
-    def _working(self, shrinking: bool) -> list[int]:
+    def _working(self, shrinking: bool) -> NDArray[np.intp]:
         if not shrinking:
-            return list(range(len(self.w)))
+            return np.arange(len(self.w))
         needed = (self.w != 0) | (self.violation > 0)
         candidates = np.flatnonzero(self.kept & needed)
         self.size = max(self.size, 2 * int(np.count_nonzero(self.w)))
         if len(candidates) > self.size:
             urgency = np.where(self.w != 0, np.inf, self.violation)[candidates]
             candidates = candidates[np.argpartition(-urgency, self.size)[: self.size]]
-        chosen: list[int] = candidates.tolist()
-        return chosen
+        return np.sort(candidates)
 
-    def _newton(self, w: Array, support: NDArray[Any]) -> None:
-        """A Newton step on the nonzero weights.  A weight that would change its sign becomes zero;
-        the step is halved until the objective falls."""
-        e, before = self.core.errors(), self.objective(w, self.core.errors())
-        part = self._features(support)
-        pull = 2 * self.C * np.maximum(e, 0.0)
-        slope = -(part.T @ (self.t * pull)) + self.penalty[support] * np.sign(w[support])
-        rows = _rows(part)
-        hessian = _core.linear.gram(rows, np.where(e > 0, 2 * self.C, 0.0))
-        diagonal = np.diag_indices_from(hessian)
-        hessian[diagonal] += 1e-10 * max(float(hessian[diagonal].max()), 1e-300)
-        try:
-            factor = cho_factor(hessian, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            return
-        step: Array = -cho_solve(factor, slope, check_finite=False)
-        for length in (1.0, 0.5, 0.25, 0.125):
-            moved = w[support] + length * step
-            moved = np.where(np.sign(moved) == np.sign(w[support]), moved, 0.0)
-            after = e - self.t * np.asarray(part @ (moved - w[support])).ravel()
-            new = w.copy()
-            new[support] = moved
-            if self.objective(new, after) < before:
-                self.core.start_from(new)
-                return
+    def _matrix(self, working: NDArray[np.intp]) -> tuple[Curvature, NDArray[np.intp]] | None:
+        """X'HX for these features: of all features if they are few, and which of its rows to take;
+        None if it would take too long."""
+        if self.whole:
+            return self.whole, working
+        if len(working) > MOST_NEWTON:
+            return None
+        if not np.array_equal(working, self.part[0]):
+            entries, curvature = self._features(working), None
+            if not too_long(entries):
+                curvature = Curvature(_rows(entries))
+            self.part = working, curvature
+        curvature = self.part[1]
+        return (curvature, np.arange(len(working))) if curvature else None
+
+    def _newton(self, working: NDArray[np.intp]) -> bool:
+        """A proximal Newton step on the weights of these features; the step is halved until the
+        objective falls enough.  False if it does not, or if the features are too many."""
+        matrix = self._matrix(working)
+        if matrix is None:
+            return False
+        curvature, place = matrix
+        half = curvature.at(np.where(self.e > 0, self.C, 0.0))
+        hessian = 2 * (half + np.tril(half, -1).T)[np.ix_(place, place)]
+        w, penalty = self.w[working], self.penalty[working]
+        goal = MODEL_ACCURACY * float(self.violation.max(initial=0.0))
+        direction = model_minimum(hessian, self.gradient[working], w, penalty, goal) - w
+        promised = float(self.gradient[working] @ direction)
+        promised += float(penalty @ (np.abs(w + direction) - np.abs(w)))
+        weights = np.zeros(len(half))
+        weights[place] = direction
+        change = self.t * _core.linear.scores(curvature.rows, weights)
+        for length in 0.5 ** np.arange(8):
+            moved = self.w.copy()
+            moved[working] += length * direction
+            after = self.objective(moved, self.e - length * change)
+            if after <= self.primal + 0.01 * length * promised:
+                self.core.start_from(moved)
+                return after < self.primal
+        return False
 
     def _features(self, chosen: NDArray[Any]) -> Any:
         """The columns of X of these features, with the constant one."""
@@ -195,12 +220,47 @@ class Column:
         return sp.hstack([part, ones], format="csc") if sp.issparse(part) else np.c_[part, ones]
 
 
-def _rows(part: Any) -> Any:
+def model_minimum(H: Array, slope: Array, w: Array, penalty: Array, goal: float) -> Array:
+    """The minimum over u of slope'(u - w) + 1/2 (u - w)'H(u - w) + penalty'|u|, until no optimality
+    condition is violated by more than `goal`: by coordinate descent, and Newton steps on the
+    nonzero weights that keep their signs."""
+    flat, u, q = H.ravel(), w, slope
+    for _ in range(MODEL_STEPS):
+        u, q, violation = _core.linear.small_lasso(flat, penalty, u, q, MODEL_EPOCHS, goal)
+        if violation <= goal:
+            break
+        support = np.flatnonzero(u)
+        try:
+            inside = H[np.ix_(support, support)]
+            inside[np.diag_indices_from(inside)] *= 1 + 1e-10
+            factor = cho_factor(inside, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        sign = np.sign(u[support])
+        step = -cho_solve(factor, q[support] + penalty[support] * sign, check_finite=False)
+        with np.errstate(divide="ignore"):
+            reach = np.where(step * sign < 0, -u[support] / step, np.inf)
+        length = min(1.0, float(reach.min(initial=np.inf)))
+        moved = u.copy()
+        moved[support] += length * step
+        moved[support[reach <= length]] = 0.0
+        u, q = moved, q + H @ (moved - u)
+    return u
+
+
+def too_long(entries: Any) -> bool:
+    """Whether X'HX would cost more than many rounds of coordinate descent."""
+    count, width = entries.shape
+    mean = entries.nnz / count if sp.issparse(entries) else width
+    return bool(count * mean**2 / 2 > MOST_WORK)
+
+
+def _rows(part: Any, constant: float = 0.0) -> Any:
     if sp.issparse(part):
         part = part.tocsr()
         part.sort_indices()
-        return _core.linear.Rows.csr(part.data, part.indices, part.indptr, part.shape[1], 0.0)
-    return _core.linear.Rows.dense(np.ascontiguousarray(part), 0.0)
+        return _core.linear.Rows.csr(part.data, part.indices, part.indptr, part.shape[1], constant)
+    return _core.linear.Rows.dense(np.ascontiguousarray(part), constant)
 
 
 @dataclass(frozen=True)
@@ -222,7 +282,10 @@ def solve_part(problem: Problem, number: int, start: Point | None, settings: Any
     W = np.zeros((features, problem.columns))
     if start:
         W[:] = start.beta[0].reshape(W.shape)
-    columns = [_column(problem, c, settings.seed) for c in range(problem.columns)]
+    whole = None
+    if features <= MOST_NEWTON and not too_long(problem.X):
+        whole = Curvature(_rows(problem.X, problem.constant))
+    columns = [_column(problem, c, settings.seed, whole) for c in range(problem.columns)]
     for c, column in enumerate(columns):
         if W[:, c].any():
             column.start_from(np.ascontiguousarray(W[:, c]))
@@ -259,7 +322,7 @@ def solve_part(problem: Problem, number: int, start: Point | None, settings: Any
     return solution, np.column_stack([column.w for column in columns])
 
 
-def _column(problem: Problem, c: int, seed: int) -> Column:
+def _column(problem: Problem, c: int, seed: int, whole: Curvature | None) -> Column:
     count = len(problem.upper)
     features = problem.X.shape[1] + (problem.constant != 0)
     return Column(
@@ -269,6 +332,7 @@ def _column(problem: Problem, c: int, seed: int) -> Column:
         np.ones(features),
         problem.constant,
         seed,
+        whole,
     )
 
 

@@ -289,6 +289,7 @@ inline void bind_status(nb::module_ m) {
       .value("stuck", Outcome::stuck)
       .value("unbounded", Outcome::unbounded)
       .value("imprecise", Outcome::imprecise);
+  m.attr("MOST_FREE") = NewtonSchedule::most_variables;
   nb::exception<KernelNotFinite>(m, "KernelNotFinite", PyExc_ValueError);
   m.def("means", &means_of<float>, "X"_a.noconvert());
   m.def("means", &means_of<double>, "X"_a.noconvert());

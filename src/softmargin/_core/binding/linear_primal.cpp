@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "../linear/coordinates.hpp"
-#include "../linear/row_products.hpp"
-#include "arrays.hpp"
+#include "../linear/gram.hpp"
+#include "../linear/small_lasso.hpp"
+#include "../linear/smoothed_loss.hpp"
 #include "bindings.hpp"
+#include "linear_solver.hpp"
 
 namespace softmargin::linear {
 namespace {
@@ -81,7 +83,7 @@ void softmargin::bind_linear_primal(nb::module_ m) {
         std::vector<double> found;
         {
           nb::gil_scoped_release release;
-          found = scores(rows, w.data());
+          found = rows.scores(w.data());
         }
         return to_numpy(std::move(found), {static_cast<std::size_t>(rows.count)});
       },
@@ -93,7 +95,7 @@ void softmargin::bind_linear_primal(nb::module_ m) {
         std::vector<double> found;
         {
           nb::gil_scoped_release release;
-          found = combination(rows, r.data());
+          found = rows.combination(r.data());
         }
         return to_numpy(std::move(found), {static_cast<std::size_t>(rows.features)});
       },
@@ -111,6 +113,59 @@ void softmargin::bind_linear_primal(nb::module_ m) {
         return to_numpy(std::move(found), {width, width});
       },
       "rows"_a, "h"_a);
+  m.def(
+      "respond",
+      [](const std::string& machine, double epsilon, Column<double> C, Column<double> e,
+         Column<double> anchor, double width) {
+        check_size(e.size(), C.size());
+        check_size(anchor.size(), C.size());
+        nb::tuple found;
+        with_loss(machine, epsilon, [&]<class Loss>(Loss loss) {
+          typename SmoothedLoss<Loss>::Response response;
+          {
+            nb::gil_scoped_release release;
+            const SmoothedLoss<Loss> smoothed(loss, C.data(), C.size());
+            response = smoothed.respond(e.data(), {anchor.data(), width});
+          }
+          found = nb::make_tuple(to_numpy(std::move(response.beta), {C.size()}),
+                                 to_numpy(std::move(response.curved), {C.size()}), response.loss,
+                                 response.gap);
+        });
+        return found;
+      },
+      "machine"_a, "epsilon"_a, "C"_a, "e"_a, "anchor"_a, "width"_a);
+  m.def(
+      "slope",
+      [](const std::string& machine, double epsilon, Column<double> C, Column<double> e,
+         Column<double> change, double length, Column<double> anchor, double width) {
+        for (const auto& array : {e, change, anchor}) check_size(array.size(), C.size());
+        double found = 0;
+        with_loss(machine, epsilon, [&]<class Loss>(Loss loss) {
+          nb::gil_scoped_release release;
+          const SmoothedLoss<Loss> smoothed(loss, C.data(), C.size());
+          found = smoothed.slope(e.data(), change.data(), length, {anchor.data(), width});
+        });
+        return found;
+      },
+      "machine"_a, "epsilon"_a, "C"_a, "e"_a, "change"_a, "length"_a, "anchor"_a, "width"_a);
+  m.def(
+      "small_lasso",
+      [](Column<double> H, Column<double> penalty, Column<double> u, Column<double> q, int epochs,
+         double tolerance) {
+        const std::size_t size = u.size();
+        check_size(H.size(), size * size);
+        check_size(penalty.size(), size);
+        check_size(q.size(), size);
+        SmallLasso lasso{H.data(), penalty.data(), to_vector(u), to_vector(q)};
+        double violation;
+        {
+          nb::gil_scoped_release release;
+          violation = lasso.run(epochs, tolerance);
+        }
+        return nb::make_tuple(to_numpy(std::move(lasso.u), {size}),
+                              to_numpy(std::move(lasso.q), {size}), violation);
+      },
+      "H"_a, "penalty"_a, "u"_a, "q"_a, "epochs"_a, "tolerance"_a);
   bind_coordinate_descent<float, std::int32_t>(m, "CoordinateDescentFloat32");
   bind_coordinate_descent<float, std::int64_t>(m, "CoordinateDescentFloat32Long");
   bind_coordinate_descent<double, std::int32_t>(m, "CoordinateDescentFloat64");

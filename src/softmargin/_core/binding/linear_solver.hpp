@@ -21,16 +21,22 @@ const Value* one_each(const RowReader& rows, const Column<Value>& values) {
   return values.data();
 }
 
+// Calls work(loss) with the loss of the machine of this name, whose columns are separate problems.
+template <class Work>
+void with_loss(const std::string& name, double epsilon, Work work) {
+  if (name == "ovr") return work(Hinge());
+  if (name == "ovr_squared") return work(SquaredHinge());
+  if (name == "svr") return work(EpsilonInsensitive(epsilon));
+  if (name == "svr_squared") return work(SquaredEpsilonInsensitive(epsilon));
+  throw std::invalid_argument("unknown machine " + name);
+}
+
 // Calls work(machine) with the machine of this name.
 template <class Work>
 void with_machine(const std::string& name, double epsilon, Work work) {
   if (name == "weston_watkins") return work(WestonWatkins());
   if (name == "crammer_singer") return work(CrammerSinger());
-  if (name == "ovr") return work(OneVsRest());
-  if (name == "ovr_squared") return work(Separate<SquaredHinge>());
-  if (name == "svr") return work(Separate(EpsilonInsensitive(epsilon)));
-  if (name == "svr_squared") return work(Separate(SquaredEpsilonInsensitive(epsilon)));
-  throw std::invalid_argument("unknown machine " + name);
+  with_loss(name, epsilon, [&](auto loss) { work(Separate(loss)); });
 }
 
 // What Python gives besides the rows.
@@ -47,24 +53,11 @@ struct Arguments {
 };
 
 // The non-zero dual variables as a CSR matrix, examples x classes: starts, classes, values.
-inline nb::tuple variables_of(const std::vector<Example>& examples) {
-  std::vector<std::int64_t> starts{0};
-  std::vector<std::int32_t> cls;
-  std::vector<double> beta;
-  const std::size_t entries = count_nonzero(examples);
-  starts.reserve(examples.size() + 1);
-  cls.reserve(entries);
-  beta.reserve(entries);
-  for (const Example& example : examples) {
-    for (const DualVariable& variable : example.support) {
-      cls.push_back(variable.cls);
-      beta.push_back(variable.beta);
-    }
-    starts.push_back(static_cast<std::int64_t>(beta.size()));
-  }
-  const std::size_t size = beta.size(), rows = starts.size();
-  return nb::make_tuple(to_numpy(std::move(starts), {rows}), to_numpy(std::move(cls), {size}),
-                        to_numpy(std::move(beta), {size}));
+inline nb::tuple to_tuple(FlatVariables flat) {
+  const std::size_t size = flat.beta.size(), rows = flat.starts.size();
+  return nb::make_tuple(to_numpy(std::move(flat.starts), {rows}),
+                        to_numpy(std::move(flat.cls), {size}),
+                        to_numpy(std::move(flat.beta), {size}));
 }
 
 template <class Real>
@@ -91,7 +84,7 @@ class LinearSolver {
                     {static_cast<std::size_t>(features_), classes});
   }
 
-  auto dual_variables() const { return variables_of(solver_->examples()); }
+  auto dual_variables() const { return to_tuple(flatten(solver_->examples())); }
 
  private:
   std::int32_t count_, features_;

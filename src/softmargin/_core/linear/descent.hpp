@@ -35,6 +35,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -102,15 +103,12 @@ class Descent {
   // Lines 1 and 2, but with given variables (those of example i are starts[i] to starts[i + 1]); W
   // is computed from them.
   void start_from(const std::int64_t* starts, const std::int32_t* cls, const double* beta) {
+    set_variables({starts, cls, beta});
     double total = 0;
     for (const std::int32_t i : order_) {
-      Example& x = examples_[i];
-      x.support.clear();
-      for (std::int64_t e = starts[i]; e < starts[i + 1]; ++e) {
-        if (beta[e] == 0) continue;
-        x.support.push_back({beta[e], cls[e]});
-        total += x.target * beta[e] - machine_.cost(x, x.support.back());
-      }
+      const Example& x = examples_[i];
+      for (const DualVariable& variable : x.support)
+        total += x.target * variable.beta - machine_.cost(x, variable);
       if (!x.support.empty()) add_to_weights(i, x);
     }
     dual_ = constant_ + total - weights_.squared_norm() / 2;
@@ -150,17 +148,56 @@ class Descent {
   // --- for descents on several blocks of examples (block.hpp) ----------------------------------
 
   // Makes every change count `factor` times in W, so that steps allow for the steps of other
-  // blocks.
-  void exaggerate(double factor) {
-    for (const std::int32_t i : order_) examples_[i].squared_norm *= factor / exaggeration_;
+  // blocks; `norms` are the squared norms of the rows.
+  void exaggerate(double factor, const std::vector<double>& norms) {
+    for (const std::int32_t i : order_) examples_[i].squared_norm = factor * norms[i];
     exaggeration_ = factor;
   }
-  // Remembers the variables that the next pass changes, as they were before.
-  void remember() {
-    remembering_ = true;
-    before_.clear();
+  // Sets the variables, but not W.
+  void set_variables(const FlatView& flat) {
+    for (const std::int32_t i : order_) {
+      Support& support = examples_[i].support;
+      support.clear();
+      for (const DualVariable variable : flat[i])
+        if (variable.beta != 0) support.push_back(variable);
+    }
   }
-  const std::vector<std::pair<std::int32_t, Support>>& before() const { return before_; }
+  // What the next pass depends on, besides the variables and W: the seed of its order, how many
+  // passes there were, and what `save` told after the last one (null: nothing is skipped).
+  void load(std::uint64_t seed, std::int64_t passes, const std::uint8_t* plans,
+            const double* gaps) {
+    random_ = Random(seed);
+    passes_ = passes;
+    active_.clear();
+    for (const std::int32_t i : order_) {
+      Example& x = examples_[i];
+      x.plan = {};
+      x.gap = gaps ? gaps[i] : 0;
+      const std::uint8_t* plan = plans ? plans + i * plan_bytes : nullptr;
+      if (plan) x.plan.load(plan);
+      active_.add(i, plan ? std::min<int>(plan[VisitPlan::bytes], VisitPlan::longest) : 0);
+    }
+    negligible_ = 0.2 * add_up_gap() / static_cast<double>(order_.size());
+  }
+  // After a pass: the plans of the examples, each with the number of passes to skip, and their
+  // gaps. A plan counts the passes that are left, so the next one loads it as it is.
+  void save(std::uint8_t* plans, double* gaps) {
+    for (const std::int32_t i : order_) {
+      examples_[i].plan.save(plans + i * plan_bytes);
+      gaps[i] = examples_[i].gap;
+    }
+    active_.for_skipped(
+        [&](std::int32_t i, int passes) { plans[i * plan_bytes + VisitPlan::bytes] = passes; });
+  }
+  // Adds the effect of an example's moves to W.
+  void add_moves(std::int32_t i, std::span<const Move> moves) {
+    rows_.read(i, row_);
+    change_.clear();
+    for (const Move& move : moves)
+      if (move.to != move.from) change_.add(move.cls, move.to - move.from);
+    change_.template apply<Machine>(weights_, row_, examples_[i].label);
+  }
+  static constexpr std::size_t plan_bytes = VisitPlan::bytes + 1;
   const Machine& machine() const { return machine_; }
 
   // --- what the solver needs to decide on convergence -----------------------------------------
@@ -253,8 +290,6 @@ class Descent {
     Step step = update_weights(x);            // line 7
     if (!step.changed) return step;
     for (std::size_t j = before; j < candidates_.size; ++j) step.entered |= candidates_.b[j] != 0;
-    if (remembering_)
-      before_.emplace_back(static_cast<std::int32_t>(&x - examples_.data()), x.support);
     update_support(x.support);  // line 8
     return step;
   }
@@ -439,8 +474,6 @@ class Descent {
   std::int64_t shortcuts_ = 0;  // examples skipped, and visits to the support only, in this pass
   std::int64_t passes_ = 0, visits_ = 0, support_visits_ = 0;
   double exaggeration_ = 1;
-  bool remembering_ = false;
-  std::vector<std::pair<std::int32_t, Support>> before_;
 
   // Scratch for the visit of one example.
   Row row_;

@@ -27,7 +27,7 @@ template <class Real, class Machine>
 class Extrapolation {
  public:
   Extrapolation(const RowReader& rows, std::int32_t classes)
-      : rows_(rows), classes_(classes), seen_(classes), was_(classes) {}
+      : rows_(rows), classes_(classes), combine_(classes) {}
 
   bool due(std::int64_t passes) const { return passes >= next_; }
 
@@ -180,7 +180,9 @@ class Extrapolation {
 
   void add_moves(std::size_t i, const Example& x, Target& target) {
     const std::size_t start = target.moves.size();
-    combine(i, x.support, target.t, target.moves);
+    combine_(
+        x.support, snapshots, [&](std::size_t a) { return past_[a].support(i); }, target.t.data(),
+        target.moves);
     const auto moves = std::span(target.moves).subspan(start);
     Machine::make_feasible(x, moves);
     change_.clear();
@@ -192,29 +194,6 @@ class Extrapolation {
     change_.template apply<Machine>(target.weights, row_, x.label);
     target.example.push_back(i);
     target.end.push_back(target.moves.size());
-  }
-
-  void combine(std::size_t i, const Support& support, const Coefficients& t,
-               std::vector<Move>& moves) {
-    const std::size_t start = moves.size();
-    for (const DualVariable& variable : support) {
-      seen_[variable.cls] = true;
-      moves.push_back({variable.beta, variable.beta, variable.cls});
-    }
-    for (std::size_t a = 0; a < snapshots; ++a) {
-      for (const DualVariable& variable : past_[a].support(i)) {
-        if (!seen_[variable.cls]) moves.push_back({0, 0, variable.cls});
-        seen_[variable.cls] = true;
-        was_[variable.cls] = variable.beta;
-      }
-      // The difference is computed first, so that a variable that has not changed, such as one at
-      // its bound, keeps its exact value.
-      for (std::size_t m = start; m < moves.size(); ++m) {
-        moves[m].to += t[a] * (moves[m].from - was_[moves[m].cls]);
-        was_[moves[m].cls] = 0;
-      }
-    }
-    for (std::size_t m = start; m < moves.size(); ++m) seen_[moves[m].cls] = false;
   }
 
   // Moves towards the target as long as the dual objective increases. Returns the gain.
@@ -249,8 +228,7 @@ class Extrapolation {
   std::int64_t passes_ = 0;
   double dual_ = 0, gap_ = std::numeric_limits<double>::infinity();
 
-  std::vector<char> seen_;  // scratch, by class; cleared after use
-  std::vector<double> was_;
+  Combination combine_;
   Row row_;
   WeightChange change_;
 };

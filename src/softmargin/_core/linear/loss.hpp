@@ -59,8 +59,10 @@ template <class Growth>
 struct OneSided : Growth {
   using Curved = Growth;  // the part of the cost that is not linear
   static constexpr bool two_sided = false;
-  double priced(double e, double C) const { return Growth::priced(std::max(e, 0.0), C); }
-  double step(double v, double U) const { return Growth::shorten(std::max(v, 0.0), U); }
+  // The part of an error that has a loss, with its sign.
+  static double excess(double e) { return std::max(e, 0.0); }
+  double priced(double e, double C) const { return Growth::priced(excess(e), C); }
+  double step(double v, double U) const { return Growth::shorten(excess(v), U); }
   double violation(double e, double beta, double C) const {
     return beta > 0 ? Growth::violation(e, beta, C) : std::max(e, 0.0);
   }
@@ -72,13 +74,12 @@ struct TwoSided : Growth {
   static constexpr bool two_sided = true;
   double epsilon;
   explicit TwoSided(double epsilon = 0) : epsilon(epsilon) {}
-  double priced(double e, double C) const {
-    return Growth::priced(std::max(std::abs(e) - epsilon, 0.0), C);
-  }
+  double excess(double e) const { return soften(e, epsilon); }
+  double priced(double e, double C) const { return Growth::priced(std::abs(excess(e)), C); }
   double cost(double beta, double C) const {
     return epsilon * std::abs(beta) + Growth::cost(beta, C);
   }
-  double step(double v, double U) const { return Growth::shorten(soften(v, epsilon), U); }
+  double step(double v, double U) const { return Growth::shorten(excess(v), U); }
   double violation(double e, double beta, double C) const {
     if (beta == 0) return std::max(std::abs(e) - epsilon, 0.0);
     return Growth::violation(e - std::copysign(epsilon, beta), beta, C);

@@ -45,6 +45,21 @@ class RowReader {
 
   virtual void prefetch_row(std::int32_t row) const = 0;
 
+  // Products with all rows at once: X w, and sum_i r_i x_i (where rows with r_i = 0 are not read).
+  std::vector<double> scores(const double* w) const {
+    std::vector<double> out(count);
+    compute_scores(w, out.data());
+    return out;
+  }
+  std::vector<double> combination(const double* r) const {
+    std::vector<double> out(features + 1);
+    add_rows(r, out.data());
+    if (constant_ != 0)
+      for (std::int32_t i = 0; i < count; ++i) out[features - 1] += r[i] * constant_;
+    out.resize(features);
+    return out;
+  }
+
   const std::int32_t count, features;
 
  protected:
@@ -56,7 +71,25 @@ class RowReader {
 
  private:
   virtual void entries(std::int32_t row, Row& out) const = 0;
+  virtual void compute_scores(const double* w, double* out) const = 0;
+  virtual void add_rows(const double* r, double* out) const = 0;  // without the constant feature
 
+ protected:
+  // The product of a row's entries x(e), e < size, and of the constant feature, with their weights
+  // w(e). Four sums, because each addition waits for the last one.
+  template <class Entry, class Weight>
+  double product(std::ptrdiff_t size, Entry x, Weight w, double last_weight) const {
+    constexpr std::ptrdiff_t many = 4;
+    double sum[many] = {};
+    std::ptrdiff_t e = 0;
+    for (; e + many <= size; e += many)
+      for (std::ptrdiff_t l = 0; l < many; ++l) sum[l] += x(e + l) * w(e + l);
+    for (; e < size; ++e) sum[e % many] += x(e) * w(e);
+    sum[size % many] += constant_ * last_weight;  // as an entry after the others
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+
+ private:
   const double constant_;
 };
 
@@ -103,6 +136,23 @@ class DenseRows final : public RowReader {
     for (; f < width_; ++f) out.add(f, static_cast<double>(x[f]));
   }
 
+  void compute_scores(const double* w, double* out) const override {
+    for (std::int32_t i = 0; i < count; ++i) {
+      const Value* x = data_ + i * row_stride_;
+      out[i] = product(
+          width_, [&](auto f) { return static_cast<double>(x[f]); }, [&](auto f) { return w[f]; },
+          w[features - 1]);
+    }
+  }
+
+  void add_rows(const double* r, double* out) const override {
+    for (std::int32_t i = 0; i < count; ++i) {
+      if (r[i] == 0) continue;
+      const Value* x = data_ + i * row_stride_;
+      for (std::int32_t f = 0; f < width_; ++f) out[f] += r[i] * x[f];
+    }
+  }
+
   const Value* data_;
   std::ptrdiff_t row_stride_;
   std::int32_t width_;
@@ -125,6 +175,23 @@ class CsrRows final : public RowReader {
   void entries(std::int32_t row, Row& out) const override {
     for (Offset e = starts_[row]; e < starts_[row + 1]; ++e)
       out.add(static_cast<std::int32_t>(indices_[e]), static_cast<double>(values_[e]));
+  }
+
+  void compute_scores(const double* w, double* out) const override {
+    for (std::int32_t i = 0; i < count; ++i) {
+      const Value* x = values_ + starts_[i];
+      const Offset* feature = indices_ + starts_[i];
+      out[i] = product(
+          starts_[i + 1] - starts_[i], [&](auto e) { return static_cast<double>(x[e]); },
+          [&](auto e) { return w[feature[e]]; }, w[features - 1]);
+    }
+  }
+
+  void add_rows(const double* r, double* out) const override {
+    for (std::int32_t i = 0; i < count; ++i) {
+      if (r[i] == 0) continue;
+      for (Offset e = starts_[i]; e < starts_[i + 1]; ++e) out[indices_[e]] += r[i] * values_[e];
+    }
   }
 
   const Value* values_;

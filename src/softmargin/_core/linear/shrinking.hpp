@@ -24,6 +24,19 @@ class VisitPlan {
  public:
   static constexpr int longest = 15;  // passes skipped, or visits that look only at the support
 
+  static constexpr std::size_t bytes = 3;  // of save() and load()
+
+  void save(std::uint8_t* out) const {
+    out[0] = support_only_;
+    out[1] = unchanged_;
+    out[2] = none_entered_;
+  }
+  void load(const std::uint8_t* in) {
+    support_only_ = in[0];
+    unchanged_ = std::min<std::uint8_t>(in[1], doublings);
+    none_entered_ = std::min<std::uint8_t>(in[2], doublings);
+  }
+
   bool support_only() const { return support_only_ > 0; }
 
   // Called after a visit; returns the number of passes to skip the example. `restriction_pays`: the
@@ -50,7 +63,20 @@ class VisitPlan {
 // later pass. Skipped examples take no time.
 class ActiveSet {
  public:
-  void add(std::int32_t i) { active_.push_back(i); }
+  // To visit in the next pass, or after skipping this many passes.
+  void add(std::int32_t i, int passes = 0) {
+    (passes == 0 ? active_ : due_in(pass_ + 1 + passes)).push_back(i);
+  }
+  void clear() {
+    active_.clear();
+    for (auto& due : due_) due.clear();
+  }
+  // Between two passes: calls work(i, passes) for the examples to be skipped that many passes.
+  template <class Work>
+  void for_skipped(Work work) {
+    for (int passes = 1; passes <= VisitPlan::longest; ++passes)
+      for (const std::int32_t i : due_in(pass_ + 1 + passes)) work(i, passes);
+  }
 
   void begin_pass(Random& random) {
     ++pass_;

@@ -137,7 +137,7 @@ class Blocks final : public WorkingSet<Real> {
   // The rows and columns of newcomers, from rows in the cache where they are there; the others are
   // in the block already.
   void update_rows(Matrix& matrix, const std::vector<Index>& positions, Index active) {
-    rows_.values.resize(rows_.stride * rows_.stride);
+    if (!rows_.values) rows_.allocate();
     rows_.diagonals.clear();
     for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
     const std::size_t size = positions.size(), count = fresh_.size();
@@ -157,13 +157,19 @@ class Blocks final : public WorkingSet<Real> {
     if (!missing.empty()) matrix.submatrix(missing, positions, computed_.data());
     for (std::size_t m = 0; m < places.size(); ++m)
       std::copy_n(&computed_[m * size], size, &spare_[places[m] * size]);
-    constexpr std::size_t tile = 16;  // a transpose, in pieces that stay in the cache
-    for (std::size_t first = 0; first < size; first += tile)
-      for (std::size_t f = 0; f < count; ++f)
-        for (std::size_t r = first; r < std::min(first + tile, size); ++r)
-          rows_.at(static_cast<Index>(r))[fresh_[f]] = spare_[f * size + r];
-    for (std::size_t f = 0; f < count; ++f)
+    std::vector<char> is_fresh(size, 0);
+    for (std::size_t f = 0; f < count; ++f) {
       std::copy_n(&spare_[f * size], size, rows_.at(fresh_[f]));
+      is_fresh[fresh_[f]] = 1;
+    }
+    std::vector<Index> others;
+    for (std::size_t r = 0; r < size; ++r)
+      if (!is_fresh[r]) others.push_back(static_cast<Index>(r));
+    constexpr std::size_t tile = 16;  // a transpose, in pieces that stay in the cache
+    for (std::size_t first = 0; first < others.size(); first += tile)
+      for (std::size_t f = 0; f < count; ++f)
+        for (std::size_t k = first; k < std::min(first + tile, others.size()); ++k)
+          rows_.at(others[k])[fresh_[f]] = spare_[f * size + others[k]];
   }
 
   static bool any_free(const Dual& dual, Index k) {

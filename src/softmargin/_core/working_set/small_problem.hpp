@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "../interruption.hpp"
@@ -18,15 +19,18 @@ namespace softmargin {
 template <class Real>
 struct SmallMatrix {
   std::size_t stride = 0;
-  std::vector<Real> values;
+  std::unique_ptr<Real[]> values;
   const Real* given = nullptr;  // replaces `values`
   std::vector<double> diagonals;
 
   explicit SmallMatrix(Index rows) : stride(rows) {}
 
+  // The values are whatever was in memory: writing zeros first would take a noticeable time.
+  void allocate() { values.reset(new Real[stride * stride]); }
+
   Real* at(Index row) { return &values[static_cast<std::size_t>(row) * stride]; }
   const Real* row(Index row, Index) const {
-    return (given ? given : values.data()) + static_cast<std::size_t>(row) * stride;
+    return (given ? given : values.get()) + static_cast<std::size_t>(row) * stride;
   }
   const double* diagonal() const { return diagonals.data(); }
 

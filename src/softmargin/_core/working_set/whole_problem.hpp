@@ -23,7 +23,7 @@ class WholeMatrix {
       : dual_(dual), matrix_(matrix), rows_(matrix.size()) {
     rows_.given = matrix.stored();
     known_.assign(matrix.size(), rows_.given != nullptr);
-    if (!rows_.given) rows_.values.resize(rows_.stride * rows_.stride);
+    if (!rows_.given) rows_.allocate();
     rows_.diagonals.assign(matrix.diagonal(), matrix.diagonal() + matrix.size());
   }
 
@@ -34,25 +34,38 @@ class WholeMatrix {
   const double* diagonal() const { return rows_.diagonal(); }
 
  private:
-  static constexpr Index few = 128;   // rows that are computed all at once
-  static constexpr Index batch = 16;  // rows that are computed together cost less each
+  static constexpr Index few = 128;         // rows that are computed all at once
+  static constexpr Index batch = 16;        // rows that are computed together cost less each
+  static constexpr std::size_t strip = 32;  // rows between two uses of symmetry
 
   // Also computes the rows that are likely to be needed next; and all rows, once half of them are
   // known.
   void compute(Index row) {
-    std::vector<Index> wanted{row};
-    known_[row] = 1;
     const Index size = matrix_.size();
     const bool all = size <= few || 2 * count_ >= size;
-    for (Index k : all ? unknown() : most_violating()) wanted.push_back(k), known_[k] = 1;
-    count_ += static_cast<Index>(wanted.size());
-    std::vector<Index> columns(size);
-    std::iota(columns.begin(), columns.end(), Index(0));
+    const std::vector<Index> wanted = all ? unknown() : most_violating(row);
+    for (std::size_t begin = 0; begin < wanted.size(); begin += strip)
+      fill({wanted.begin() + begin, wanted.begin() + std::min(begin + strip, wanted.size())});
+  }
+
+  // Computes these rows in the columns whose rows are not known; the others are known by symmetry.
+  void fill(const std::vector<Index>& wanted) {
+    const std::vector<Index> columns = unknown();
     values_.resize(wanted.size() * columns.size());
     matrix_.submatrix(wanted, columns, values_.data());
     matrix_.rows_computed += static_cast<std::int64_t>(wanted.size());
-    for (std::size_t r = 0; r < wanted.size(); ++r)
-      std::copy_n(&values_[r * columns.size()], size, rows_.at(wanted[r]));
+    count_ += static_cast<Index>(wanted.size());
+    for (std::size_t r = 0; r < wanted.size(); ++r) {
+      const Real* computed = &values_[r * columns.size()];
+      Real* target = rows_.at(wanted[r]);
+      for (std::size_t c = 0; c < columns.size(); ++c) target[columns[c]] = computed[c];
+    }
+    for (Index k = 0; k < matrix_.size(); ++k) {
+      if (!known_[k]) continue;
+      const Real* row = rows_.at(k);
+      for (Index position : wanted) rows_.at(position)[k] = row[position];
+    }
+    for (Index position : wanted) known_[position] = 1;
   }
 
   std::vector<Index> unknown() const {
@@ -62,11 +75,13 @@ class WholeMatrix {
     return positions;
   }
 
-  // Ranked by how far their derivatives could lie on the wrong side of the middle of their group.
-  std::vector<Index> most_violating() const {
+  // The row and those that are likely to be needed next, ranked by how far their derivatives could
+  // lie on the wrong side of the middle of their group.
+  std::vector<Index> most_violating(Index row) const {
     const std::vector<Extremes> groups = extremes_by_group(dual_);
     std::vector<std::pair<double, Index>> ranked;
     for (Index k : unknown()) {
+      if (k == row) continue;
       double rank = -infinity;
       for (int s = 0; s < static_cast<int>(dual_.parts.size()); ++s) {
         const Extremes& group = groups[dual_.separate ? s : 0];
@@ -78,7 +93,7 @@ class WholeMatrix {
     }
     const auto end = ranked.begin() + std::min<std::size_t>(ranked.size(), batch - 1);
     std::partial_sort(ranked.begin(), end, ranked.end());
-    std::vector<Index> positions;
+    std::vector<Index> positions{row};
     for (auto one = ranked.begin(); one != end; ++one) positions.push_back(one->second);
     return positions;
   }

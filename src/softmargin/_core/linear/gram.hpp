@@ -1,5 +1,4 @@
-// Products with all examples, for methods that treat them at once (Newton's method, certificates):
-// X w, X'r and X' diag(h) X, with the examples as rows of X, whatever their form.
+// X' diag(h) X, with the examples as rows of X, whatever their form, for Newton's method.
 #pragma once
 
 #include <algorithm>
@@ -12,39 +11,7 @@
 
 namespace softmargin::linear {
 
-// Sum over the entries of value * w[feature]; four sums, because each addition waits for the last.
-inline double product(const Row& row, const double* w) {
-  double sum[4] = {};
-  std::size_t e = 0;
-  for (; e + 4 <= row.size; e += 4)
-    for (std::size_t l = 0; l < 4; ++l) sum[l] += row.value[e + l] * w[row.feature[e + l]];
-  for (; e < row.size; ++e) sum[0] += row.value[e] * w[row.feature[e]];
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-inline std::vector<double> scores(const RowReader& rows, const double* w) {
-  std::vector<double> out(rows.count);
-  Row row;
-  for (std::int32_t i = 0; i < rows.count; ++i) {
-    rows.read(i, row);
-    out[i] = product(row, w);
-  }
-  return out;
-}
-
-// sum_i r_i x_i; examples with r_i = 0 are not read.
-inline std::vector<double> combination(const RowReader& rows, const double* r) {
-  std::vector<double> out(rows.features);
-  Row row;
-  for (std::int32_t i = 0; i < rows.count; ++i) {
-    if (r[i] == 0) continue;
-    rows.read(i, row);
-    for (std::size_t e = 0; e < row.size; ++e) out[row.feature[e]] += r[i] * row.value[e];
-  }
-  return out;
-}
-
-// sum_i h_i x_i x_i', the lower half, for h_i >= 0; examples with h_i = 0 are not read.
+// sum_i h_i x_i x_i', the lower half; examples with h_i = 0 are not read.
 class Gram {
  public:
   Gram(const RowReader& rows, const double* h) : width_(rows.features), tile_(batch * width_) {
