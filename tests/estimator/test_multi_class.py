@@ -15,7 +15,7 @@ from softmargin import SVC
 from softmargin.model_selection import GridSearchCV
 from softmargin.plotting.support import margins
 from softmargin.problem.all_classes import MACHINES
-from softmargin.working_sets import Block, SecondOrder
+from softmargin.working_sets import SecondOrder
 
 SCORED = ["ovr", *MACHINES]
 

@@ -51,8 +51,10 @@ class NewtonSchedule {
   }
 
   bool is_due(Index free, Index active) const {
-    return free > 1 && now_.work >= patience_ * newton_work(free, active);
+    return free > 1 && is_due(newton_work(free, active));
   }
+  // For a step of this work.
+  bool is_due(double work) const { return now_.work >= patience_ * work; }
 
   // A step that takes more work ends where it is: other steps may bring variables to bounds sooner.
   static double most_work(Index free, Index active) { return 3 * newton_work(free, active); }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <vector>
@@ -28,15 +29,17 @@ namespace softmargin::all_classes {
 template <class Machine>
 class FreeStep {
  public:
-  // Finds the free variables of the active examples. Returns how many there are, or 0 if they are
-  // more than `most`.
-  Index find(const Problem& problem, Index most) {
+  // A step that factors its matrix has at most `most_factored` variables.
+  explicit FreeStep(Index most_factored) : most_factored_(most_factored) {}
+
+  // Finds the free variables of the active examples.
+  void find(const Problem& problem) {
     free_.clear();
-    for (Index k = 0; k < problem.active && static_cast<Index>(free_.size()) <= most; ++k)
-      find_of(problem, k);
-    if (static_cast<Index>(free_.size()) > most) free_.clear();
-    return static_cast<Index>(free_.size());
+    for (Index k = 0; k < problem.active; ++k) find_of(problem, k);
   }
+
+  // The work that a step on them is expected to take, in the unit of the schedule.
+  double work() const { return is_factored() ? factor_work() : product_work() * most_products; }
 
   // The largest violation of their optimality conditions.
   double violation() const {
@@ -58,9 +61,11 @@ class FreeStep {
   // result.positions; the caller updates the scores.
   template <class Real>
   NewtonResult take(Problem& problem, const std::vector<Index>& positions,
-                    const std::vector<Real>& values, double tolerance, double most_work,
-                    Changes& changes, Interruption& interruption) {
+                    const std::vector<Real>& values, double tolerance, Changes& changes,
+                    Interruption& interruption) {
     number_rows(positions);
+    const Index size = positions.empty() ? problem.size() : static_cast<Index>(positions.size());
+    if (!is_factored()) return take_by_products(problem, values, size, changes, interruption);
     sort_by_room();
     BoundedVariables variables;
     for (const Free& one : by_room_) {
@@ -69,11 +74,12 @@ class FreeStep {
       variables.upper.push_back(one.upper);
       variables.slope.push_back(-one.error);
     }
-    const std::size_t size = positions.empty() ? problem.size() : positions.size();
     const auto fill = [&](Factor& matrix) { fill_in(problem, values, size, matrix); };
     NewtonResult result =
-        step_.take(variables, tolerance, pivot_floor<Real>, most_work, fill, interruption);
-    if (result.gain > 0) write_back(problem, variables.beta, changes, result.positions);
+        step_.take(variables, tolerance, pivot_floor<Real>, 3 * work(), fill, interruption);
+    std::vector<double> ends(free_.size());
+    for (std::size_t i = 0; i < by_room_.size(); ++i) ends[by_room_[i].place] = variables.beta[i];
+    if (result.gain > 0) write_back(problem, ends, changes, result.positions);
     return result;
   }
 
@@ -86,6 +92,27 @@ class FreeStep {
     Index place;  // among all free variables, in the order of the examples
     Index row;    // of the kernel values
   };
+
+  // A factor is exact and takes many variables to their bounds, so it may take four times the work;
+  // with many variables, products take far less.
+  bool is_factored() const {
+    return static_cast<Index>(free_.size()) <= most_factored_ &&
+           factor_work() <= 4 * product_work() * most_products;
+  }
+  double factor_work() const {
+    const double size = static_cast<double>(free_.size());
+    return NewtonStep::factor_work(size) + 12 * NewtonStep::solve_work(size);
+  }
+  double product_work() const {
+    const double examples = static_cast<double>(count_examples());
+    return 4 * (static_cast<double>(free_.size()) + examples) * examples;
+  }
+  Index count_examples() const {
+    Index count = 0;
+    for (std::size_t f = 0; f < free_.size(); ++f)
+      count += f == 0 || free_[f].example != free_[f - 1].example;
+    return count;
+  }
 
   void find_of(const Problem& problem, Index k) {
     const std::size_t begin = free_.size();
@@ -159,10 +186,105 @@ class FreeStep {
     }
   }
 
-  void write_back(Problem& problem, const std::vector<double>& beta, Changes& changes,
-                  std::vector<Index>& positions) {
-    std::vector<double> ends(free_.size());
-    for (std::size_t i = 0; i < by_room_.size(); ++i) ends[by_room_[i].place] = beta[i];
+  // By conjugate gradients, as if there were no bounds; then the variables are clipped to their
+  // bounds, and the step is halved until the objective rises enough (Moré and Toraldo, 1991).
+  template <class Real>
+  NewtonResult take_by_products(Problem& problem, const std::vector<Real>& values, Index size,
+                                Changes& changes, Interruption& interruption) {
+    NewtonResult result;
+    Table scores(problem.classes, size);
+    const auto times = [&](const std::vector<double>& x) {
+      result.work += product_work();
+      return multiply(problem, values, size, x, scores);
+    };
+    std::vector<double> direction = conjugate_gradients(problem, times, interruption);
+    if (interruption.stopped()) return result;
+    for (int halvings = 0; halvings < 4; ++halvings) {
+      std::vector<double> change(free_.size()), ends(free_.size());
+      for (std::size_t f = 0; f < free_.size(); ++f) {
+        ends[f] = std::clamp(free_[f].beta + direction[f], 0.0, free_[f].upper);
+        change[f] = ends[f] - free_[f].beta;
+        direction[f] *= 0.5;
+      }
+      double slope = 0;
+      for (std::size_t f = 0; f < free_.size(); ++f) slope += free_[f].error * change[f];
+      const double gain = slope - 0.5 * dot(change, times(change));
+      if (!(slope > 0 && gain >= 0.1 * slope)) continue;
+      result.gain = gain;
+      write_back(problem, ends, changes, result.positions);
+      break;
+    }
+    return result;
+  }
+
+  template <class Times>
+  std::vector<double> conjugate_gradients(const Problem& problem, Times times,
+                                          Interruption& interruption) const {
+    std::vector<double> x(free_.size(), 0.0), r(free_.size());
+    for (std::size_t f = 0; f < free_.size(); ++f) r[f] = free_[f].error;
+    std::vector<double> z = precondition(problem, r), p = z;
+    double length = dot(r, z);
+    const double enough = 1e-4 * length;
+    for (int k = 0; k < most_products && length > enough; ++k) {
+      interruption.ask(0);
+      if (interruption.stopped()) break;
+      const std::vector<double> product = times(p);
+      const double curvature = dot(p, product);
+      if (!(curvature > 1e-14 * dot(p, p))) break;
+      const double step = length / curvature, before = length;
+      for (std::size_t f = 0; f < x.size(); ++f) x[f] += step * p[f], r[f] -= step * product[f];
+      z = precondition(problem, r);
+      length = dot(r, z);
+      for (std::size_t f = 0; f < p.size(); ++f) p[f] = z[f] + length / before * p[f];
+    }
+    return x;
+  }
+
+  // Solves the problem of each example on its own: its matrix is K_ii (I + 11').
+  std::vector<double> precondition(const Problem& problem, const std::vector<double>& r) const {
+    std::vector<double> z(r.size());
+    for (std::size_t begin = 0, end; begin < r.size(); begin = end) {
+      const Index k = free_[begin].example;
+      double sum = 0;
+      for (end = begin; end < r.size() && free_[end].example == k; ++end) sum += r[end];
+      sum /= static_cast<double>(end - begin + 1);
+      for (std::size_t f = begin; f < end; ++f) z[f] = (r[f] - sum) / problem.curvature[k];
+    }
+    return z;
+  }
+
+  // The second derivatives times x.
+  template <class Real>
+  std::vector<double> multiply(const Problem& problem, const std::vector<Real>& values, Index size,
+                               const std::vector<double>& x, Table& scores) const {
+    Changes changes(problem.classes);
+    std::vector<const Real*> rows;
+    for (std::size_t begin = 0, end; begin < x.size(); begin = end) {
+      changes.begin_row();
+      double sum = 0;
+      for (end = begin; end < x.size() && free_[end].row == free_[begin].row; ++end) {
+        changes.add(free_[end].minus, -x[end]);
+        sum += x[end];
+      }
+      changes.add(free_[begin].plus, sum);
+      rows.push_back(&values[static_cast<std::size_t>(free_[begin].row) * size]);
+    }
+    changes.finish();
+    std::fill(scores.values.begin(), scores.values.end(), 0.0);
+    changes.add_rows(rows, size, scores);
+    std::vector<double> product(x.size());
+    for (std::size_t f = 0; f < x.size(); ++f)
+      product[f] = scores.at(free_[f].plus, free_[f].row) - scores.at(free_[f].minus, free_[f].row);
+    return product;
+  }
+
+  static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  }
+
+  // `ends` are the new values of the free variables.
+  void write_back(Problem& problem, const std::vector<double>& ends, Changes& changes,
+                  std::vector<Index>& positions) const {
     for (std::size_t f = 0; f < free_.size();) {
       const Index k = free_[f].example, plus = free_[f].plus;
       double sum = 0;
@@ -185,6 +307,8 @@ class FreeStep {
     changes.finish();
   }
 
+  static constexpr int most_products = 25;
+  const Index most_factored_;
   std::vector<Free> free_, by_room_;
   NewtonStep step_;
 };

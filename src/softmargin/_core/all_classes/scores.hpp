@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "../kernel_matrix.hpp"
@@ -49,6 +50,14 @@ class Changes {
                      scores.row(c) + begin + t);
       }
     }
+  }
+
+  // The same for all rows, in their order.
+  template <class Real>
+  void add_rows(const std::vector<const Real*>& rows, Index size, Table& scores) const {
+    std::vector<Index> which(rows.size());
+    std::iota(which.begin(), which.end(), Index(0));
+    add_rows(rows.data(), which.data(), static_cast<Index>(rows.size()), size, 0, scores);
   }
 
   // The same for the only row.

@@ -52,7 +52,8 @@ class WorkingSet {
         size_(rule == Rule::block ? std::max<Index>(size, 2) : 1),
         most_free_(most_free),
         visit_(classes),
-        changes_(classes) {}
+        changes_(classes),
+        step_(most_free) {}
 
   Index rows_in_use() const { return size_ + 2; }
 
@@ -153,18 +154,19 @@ class WorkingSet {
     return result;
   }
 
-  // A Newton step on all free variables of active examples, if it is due.
+  // A Newton step on all free variables of active examples, if it is due. Their kernel values are
+  // collected, so that there must not be too many of them.
   StepResult free_step(Problem& problem, Matrix& matrix, double tolerance) {
-    if (most_free_ == 0 || !schedule_.is_due(std::max<Index>(last_free_ / 2, 2), problem.active))
-      return {};
-    last_free_ = step_.find(problem, most_free_);
-    if (step_.violation() <= tolerance || !schedule_.is_due(last_free_, problem.active)) return {};
+    if (most_free_ == 0 || !schedule_.is_due(0.5 * last_work_)) return {};
+    step_.find(problem);
+    last_work_ = step_.work();
+    if (step_.violation() <= tolerance || !schedule_.is_due(last_work_)) return {};
     const std::vector<Index> members = step_.examples();
+    if (static_cast<Index>(members.size()) > most_free_) return {};
     load_values(matrix, members, problem.active);
     Changes changes(problem.classes);
-    NewtonResult taken =
-        step_.take(problem, members, values_, tolerance,
-                   schedule_.most_work(last_free_, problem.active), changes, matrix.interruption());
+    const NewtonResult taken =
+        step_.take(problem, members, values_, tolerance, changes, matrix.interruption());
     const std::vector<char> keep(taken.positions.size(), 1);
     if (taken.moved())
       update_scores(problem, matrix, taken.positions, changes, 0, problem.active, keep);
@@ -282,20 +284,15 @@ class WorkingSet {
   void inner_free_step(Problem& inner, double enough, Interruption& interruption,
                        StepResult& result) {
     if (most_free_ == 0) return;
-    const Index free = inner_step_.find(inner, most_free_);
-    if (inner_step_.violation() <= enough || !inner_schedule_.is_due(free, inner.size())) return;
+    step_.find(inner);
+    if (step_.violation() <= enough || !inner_schedule_.is_due(step_.work())) return;
     changes_.clear();
-    const NewtonResult taken =
-        inner_step_.take(inner, {}, values_, enough, inner_schedule_.most_work(free, inner.size()),
-                         changes_, interruption);
+    const NewtonResult taken = step_.take(inner, {}, values_, enough, changes_, interruption);
     if (taken.moved()) {
       std::vector<const Real*> rows;
-      std::vector<Index> which(taken.positions.size());
       for (Index m : taken.positions)
         rows.push_back(&values_[static_cast<std::size_t>(m) * inner.size()]);
-      std::iota(which.begin(), which.end(), Index(0));
-      changes_.add_rows(rows.data(), which.data(), static_cast<Index>(rows.size()), inner.size(), 0,
-                        inner.scores);
+      changes_.add_rows(rows, inner.size(), inner.scores);
     }
     const double work = taken.work + update_work(changes_, inner.size());
     inner_schedule_.taken(work, taken.gain);
@@ -328,9 +325,9 @@ class WorkingSet {
   const Index size_, most_free_;
   Visit<Machine> visit_;
   Changes changes_;  // in a block
-  FreeStep<Machine> step_, inner_step_;
+  FreeStep<Machine> step_;
   NewtonSchedule schedule_, inner_schedule_;
-  Index last_free_ = 0;
+  double last_work_ = 0;      // of the last step on all free variables
   std::vector<Index> last_;   // the examples of the last block
   std::vector<Real> values_;  // of a block, row after row
 };
