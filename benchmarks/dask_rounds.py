@@ -1,19 +1,23 @@
 """What does a fit on a Dask cluster of processes cost, and does it have the bits of one machine?
 
     python benchmarks/dask_rounds.py [--data a9a ...] [--blocks 4 16] [--workers 1 2] [--tol 1e-2]
+        [--loss squared_hinge] [--C 1]
 
-Weston-Watkins, C = 1, on LocalClusters of processes with one thread each.  Prints, for each number
-of blocks and workers, the rounds, the bytes that the client sends and receives in a round, the
-seconds, the relative duality gap, the relative difference of the primal objective from that of
-LinearSVC without blocks, and whether coefficients and objectives are those of
-LinearSVC(n_blocks=...), to the bit (with one block, that is the ordinary descent, and they are
-not).  The seconds of "local" are those of LinearSVC(n_blocks=...).  Data other than digits are read
-from the folder named by SOFTMARGIN_DATA.
+Weston-Watkins, or one class against the rest with a loss, on LocalClusters of processes with one
+thread each.  Prints, for each number of blocks and workers, the rounds, the bytes that the client
+sends and receives in a round, the seconds, the relative duality gap, the relative difference of the
+primal objective from that of LinearSVC without blocks, and whether coefficients and objectives are
+those of LinearSVC(n_blocks=...), to the bit (with one block, that is the ordinary descent, and they
+are not).  The seconds of "local" are those of LinearSVC(n_blocks=...).  Data other than digits are
+read from the folder named by SOFTMARGIN_DATA.  The workers read their blocks from files.
 """
 
 import argparse
+import pickle
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -25,16 +29,21 @@ from softmargin import LinearSVC
 from softmargin.dask import DaskLinearSVC
 
 
-def chunked(X, y, blocks):
-    """Cut where LinearSVC(n_blocks=...) cuts."""
+def chunked(X, y, blocks, folder):
+    """Cut where LinearSVC(n_blocks=...) cuts; each block is in a file."""
     edges = np.linspace(0, len(y), blocks + 1).astype(int)
     sizes = tuple(int(size) for size in np.diff(edges))
-    pieces = [X[a : a + size] for a, size in zip(edges[:-1], sizes, strict=True)]
-    rows = [
-        da.from_delayed(dask.delayed(piece), piece.shape, dtype=X.dtype, meta=X[:0])
-        for piece in pieces
-    ]
+    rows = []
+    for k, (a, size) in enumerate(zip(edges[:-1], sizes, strict=True)):
+        path = Path(folder) / f"{k}.pickle"
+        path.write_bytes(pickle.dumps(X[a : a + size], protocol=5))
+        shape = size, X.shape[1]
+        rows.append(da.from_delayed(dask.delayed(read)(path), shape, dtype=X.dtype, meta=X[:0]))
     return da.concatenate(rows), da.from_array(y, chunks=(sizes,))
+
+
+def read(path):
+    return pickle.loads(path.read_bytes())
 
 
 def timed(machine, *data):
@@ -48,6 +57,9 @@ def main():
     parser.add_argument("--blocks", nargs="+", type=int, default=[4, 16])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--tol", type=float, default=1e-2)
+    parser.add_argument("--loss", choices=["hinge", "squared_hinge"])
+    parser.add_argument("--C", type=float, default=1.0)
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds of a fit")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     print(
@@ -56,8 +68,9 @@ def main():
     )
     for name in given.data:
         X, y = load(name)
-        options = {"multi_class": "weston_watkins", "tol": given.tol, "random_state": 0}
-        options |= {"max_iter": 20_000}
+        options = {"tol": given.tol, "random_state": 0, "max_iter": 20_000}
+        options |= {"time_limit": given.limit, "C": given.C}
+        options |= {"loss": given.loss} if given.loss else {"multi_class": "weston_watkins"}
         whole = LinearSVC(**options).fit(X, y).solution_.primal_objective
         for blocks in given.blocks:
             local, alone = timed(LinearSVC(**options, n_blocks=blocks), X, y)
@@ -71,8 +84,9 @@ def remote(X, y, blocks, workers, options):
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
+        tempfile.TemporaryDirectory() as folder,
     ):
-        return timed(DaskLinearSVC(**options), *chunked(X, y, blocks))
+        return timed(DaskLinearSVC(**options), *chunked(X, y, blocks, folder))
 
 
 def row(found, seconds, local, alone, whole):

@@ -164,7 +164,8 @@ def weigh(block: Problem, state: Held, share: float) -> Step:
     """The block's parts of W (`change`) and of the dual objective without |W|^2 / 2 (`rise`), from
     its variables."""
     with _core_of(block) as core:
-        return Step(*core.weigh(state.at(share, block.columns)), 0.0, 0.0)
+        W, dual = core.weigh(state.at(share, block.columns))
+    return Step(W, dual, 0.0, 0.0)
 
 
 def measure(block: Problem, state: Held, share: float, W: Array) -> tuple[float, float, float]:
