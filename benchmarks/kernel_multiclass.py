@@ -1,25 +1,30 @@
 """SVC's four ways to treat more than two classes, on real data: fit, accuracy, prediction.
 
-    python benchmarks/kernel_multiclass.py [--data vowel segment satimage dna usps] [--fixed]
-    python benchmarks/kernel_multiclass.py --rules
+    python benchmarks/kernel_multiclass.py [--data vowel segment ...] [--rows N] [--fixed]
+    python benchmarks/kernel_multiclass.py --rules [--data ...]
+    python benchmarks/kernel_multiclass.py --growth
+    python benchmarks/kernel_multiclass.py --memory
 
 Needs SOFTMARGIN_DATA. Features are scaled to [-1, 1] by the training part; where a data set has no
 test part, every third row is held out. C and gamma are chosen on the training part alone, for each
-machine, by three folds over the same small grid (gamma relative to 1 / features). Then each machine
-is fitted and predicts on one thread, in turn with the others; seconds are medians of processor
-time.
-The second form counts steps and kernel rows of the rules that choose one example at a time.
+machine, by three folds over the same small grid (gamma relative to 1 / features), on at most 1,000
+of its examples. Then each machine is fitted and predicts on one thread, in turn with the others;
+seconds are medians of processor time. With --rows, the first N rows of a random order are fitted.
+The second form counts steps and kernel rows of the rules that choose one example at a time. The
+third fits made-up data (normal clusters) of growing n and k. The last prints the peak memory of
+fits of made-up data, each in a process of its own, beyond the data, cache_size and the scores.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import resource
 import time
 from typing import Any
 
 import numpy as np
 from data import load
-from sklearn.model_selection import GridSearchCV
 
 import softmargin
 
@@ -44,13 +49,17 @@ def parts(name: str) -> tuple[Any, Any, Any, Any]:
 def chosen(machine: str, X: Any, y: Any) -> dict[str, float]:
     rows = np.random.default_rng(0).permutation(len(y))[:MOST_TO_CHOOSE]
     grid = {"C": GRID_C, "gamma": [gamma / X.shape[1] for gamma in GRID_GAMMA]}
-    search = GridSearchCV(softmargin.SVC(multi_class=machine, n_jobs=1), grid, cv=3, refit=False)
+    svc = softmargin.SVC(multi_class=machine)
+    search = softmargin.GridSearchCV(svc, grid, cv=3, refit=False)
     best: dict[str, float] = search.fit(X[rows], y[rows]).best_params_
     return best
 
 
-def compare(name: str, repeats: int, fixed: bool) -> None:
+def compare(name: str, repeats: int, fixed: bool, rows: int | None) -> None:
     X, y, held_out, classes = parts(name)
+    if rows is not None:
+        some = np.random.default_rng(0).permutation(len(y))[:rows]
+        X, y = X[some], y[some]
     print(f"\n{name}: {len(X)} + {len(held_out)} rows, {X.shape[1]} features,", end=" ")
     print(f"{len(np.unique(y))} classes")
     print("machine         C  gamma d  accuracy    gap  fit s  kernel rows  vectors  predict s")
@@ -104,6 +113,53 @@ def rules(names: list[str]) -> None:
                     )
 
 
+def clusters(size: int, classes: int, features: int = 10) -> tuple[Any, Any]:
+    """Overlapping normal clusters, one for each class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(size) % classes
+    return rng.normal(size=(size, features)) + 2 * rng.normal(size=(classes, features))[y], y
+
+
+def growth() -> None:
+    """Processor time with n at 10 classes, and with k at 2,000 examples."""
+    cells = [(n, 10) for n in (1000, 2000, 4000, 8000)] + [(2000, k) for k in (5, 20, 40, 80)]
+    print("    n     k  " + "  ".join(f"{machine:>14}" for machine in MACHINES))
+    for size, classes in cells:
+        X, y = clusters(size, classes)
+        seconds = []
+        for machine in MACHINES:
+            svc = softmargin.SVC(multi_class=machine, n_jobs=1)
+            began = time.process_time()
+            svc.fit(X, y)
+            seconds.append(time.process_time() - began)
+        print(f"{size:5d} {classes:5d}  " + "  ".join(f"{s:14.3f}" for s in seconds), flush=True)
+
+
+def peak(machine: str, size: int, classes: int, cache_size: float) -> tuple[float, float]:
+    """Megabytes at the start of a fit, and at most during it."""
+    X, y = clusters(size, classes)
+    unit = 1000.0  # ru_maxrss is in kB
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    softmargin.SVC(multi_class=machine, cache_size=cache_size, time_limit=60.0).fit(X, y)
+    return before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def memory() -> None:
+    """Peak memory: cache_size, and the scores as a float64 for each example and class."""
+    print("    n     k  machine         before MB  peak MB  cache_size  scores MB  beyond / scores")
+    for size, classes in ((60_000, 10), (5_000, 1_000)):
+        for machine in MACHINES[2:]:
+            cache = 200.0
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                before, most = pool.apply(peak, (machine, size, classes, cache))
+            scores = 8 * size * classes / 1e6
+            print(
+                f"{size:5d} {classes:5d}  {machine:14} {before:10.0f} {most:8.0f} {cache:11.0f}"
+                f" {scores:10.0f} {(most - before - cache) / scores:16.1f}",
+                flush=True,
+            )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -112,9 +168,16 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--fixed", action="store_true", help="C=10, gamma=3/d: nothing is chosen")
     parser.add_argument("--rules", action="store_true", help="steps and rows of selection rules")
+    parser.add_argument("--rows", type=int, help="training rows at most")
+    parser.add_argument("--growth", action="store_true", help="time with n and k")
+    parser.add_argument("--memory", action="store_true", help="peak memory of large fits")
     args = parser.parse_args()
     if args.rules:
         rules(args.data)
+    elif args.growth:
+        growth()
+    elif args.memory:
+        memory()
     else:
         for one in args.data:
-            compare(one, args.repeats, args.fixed)
+            compare(one, args.repeats, args.fixed, args.rows)

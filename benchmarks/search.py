@@ -5,20 +5,25 @@
     python benchmarks/search.py banana --check             # scores of all cells at tol=1e-6
     python benchmarks/search.py mnist --without-own        # two searches instead of three
     python benchmarks/search.py letter --sample 1          # scikit-learn's time from a tenth of it
+    python benchmarks/search.py letter --sample 1 --check --keep FOLDER --minutes 5   # in pieces
 
 C = 2^-5 ... 2^13, gamma = 2^-15 ... 2^3 (of cadata also epsilon), standardised features, without
 refit.  Seconds of CPU with one job (--jobs 2: wall clock, two jobs), and ratios to scikit-learn.
 With --sample K only K tenths of the points, in which each C and each gamma occurs equally often,
-are given to scikit-learn's search, and its time is scaled up; "best" then says in how many rows the
-scores of these points differ at most.
+are given to scikit-learn's search, and its time is scaled up.  The last columns say in how many
+rows the scores of a fold differ at most, and where; --check compares them at tol=1e-6, no times.
+With --keep FOLDER the scores of scikit-learn are kept there, point by point, not computed again;
+--minutes ends a run after the point during which the time is up.
 `floor` is the time of the kernel matrices by BLAS and exp, and one matrix product per point.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,21 +97,101 @@ def sample(points: dict[str, Any], count: int) -> list[dict[str, Any]]:
     return chosen
 
 
-def of_points(results: Any, points: list[dict[str, Any]]) -> Any:
-    """The scores of these points alone."""
-    wanted = [{name: values[0] for name, values in point.items()} for point in points]
-    places = [results["params"].index(point) for point in wanted]
-    return {name: v[places] for name, v in results.items() if name.endswith("test_score")}
+def names_of_splits(results: Any) -> list[str]:
+    return [name for name in results if name.startswith("split") and name.endswith("test_score")]
 
 
-def check(theirs: Any, ours: Any, rows: int, regression: bool) -> str:
+def scores(results: Any, points: list[dict[str, Any]]) -> Any:
+    """The scores of these points, one row for each."""
+    places = [results["params"].index(point) for point in points]
+    return np.array([results[name][places] for name in names_of_splits(results)]).T
+
+
+def single(point: dict[str, Any]) -> dict[str, Any]:
+    return {name: values[0] for name, values in point.items()}
+
+
+def kept_scores(machine: Any, points: list[Any], X: Any, y: Any, prefix: str, end: float) -> Any:
+    """scikit-learn's scores at each point, from a file or computed now, until the time is up."""
+    rows = []
+    for point in points:
+        path = Path(prefix + "-".join(f"{value:.6g}" for value in point.values()) + ".npy")
+        if not path.exists():
+            if time.monotonic() > end:
+                break
+            one = {name: [value] for name, value in point.items()}
+            _, found = search(sklearn.model_selection.GridSearchCV, machine, one, X, y, 1)
+            np.save(path, scores(found.cv_results_, [point])[0])
+        rows.append(np.load(path))
+    return np.array(rows)
+
+
+def differences(theirs: Any, ours: Any, points: list[Any], rows: int, regression: bool) -> str:
     """By how much the scores of cells and folds differ: in rows of a fold, or as they are."""
-    most = max(
-        float(np.abs(theirs[name] - ours[name]).max())
-        for name in theirs
-        if name.startswith("split") and name.endswith("test_score")
+    apart = np.abs(theirs - ours)
+    point, fold = np.unravel_index(np.argmax(apart), apart.shape)
+    most = f"{apart.max():.1e} (R^2)" if regression else f"{round(apart.max() * rows / 5)} rows"
+    where = ", ".join(f"{name}=2^{np.log2(value):g}" for name, value in points[point].items())
+    beyond = "" if regression else f", {(apart * rows / 5 > 1.5).sum()} of {apart.size} above 1 row"
+    return most + ("" if apart.max() == 0 else f" ({where}, fold {fold}{beyond})")
+
+
+def compare(name: str, options: argparse.Namespace) -> None:
+    """The same answers: scores at tol=1e-6."""
+    X, y = data(name, options.rows)
+    points, regression = grid(name, options.every), name in REGRESSION
+    theirs, ours = machines(name, 1e-6)
+    every = list(sklearn.model_selection.ParameterGrid(points))
+    some = [single(point) for point in sample(points, options.sample)] if options.sample else every
+    _, found = search(softmargin.GridSearchCV, ours, points, X, y, options.jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = f"{options.keep or folder}/{name}-{len(y)}-"
+        end = time.monotonic() + 60 * (options.minutes or np.inf)
+        expected = kept_scores(theirs, some, X, y, prefix, end)
+    some = some[: len(expected)]
+    own = scores(found.cv_results_, some)
+    best = np.flatnonzero(np.isclose(expected.mean(1), expected.mean(1).max(), rtol=0, atol=1e-12))
+    same = "same" if np.argmax(own.mean(1)) in best else "other"
+    print(
+        f"{name:15}{len(y):6} rows, {len(some):4} points  best: {same}  "
+        f"{differences(expected, own, some, len(y), regression)}",
+        flush=True,
     )
-    return f"{most:.1e} (R^2)" if regression else f"{round(most * rows / 5)} rows"
+
+
+def machines(name: str, tol: float) -> tuple[Any, Any]:
+    kind = "SVR" if name in REGRESSION else "SVC"
+    return getattr(sklearn.svm, kind)(tol=tol), getattr(softmargin, kind)(tol=tol)
+
+
+def measure(name: str, options: argparse.Namespace) -> None:
+    """The times, at tol=1e-3."""
+    X, y = data(name, options.rows)
+    points, regression = grid(name, options.every), name in REGRESSION
+    theirs, ours = machines(name, 1e-3)
+    both = sklearn.model_selection.GridSearchCV
+    shared, found = search(softmargin.GridSearchCV, ours, points, X, y, options.jobs)
+    least = floor(X, points, options.jobs)
+    left_out = options.without_own or options.sample
+    own, _ = (np.nan, None) if left_out else search(both, ours, points, X, y, options.jobs)
+    some = sample(points, options.sample) if options.sample else points
+    reference, expected = search(both, theirs, some, X, y, options.jobs)
+    compared = expected.cv_results_["params"]
+    reference *= len(found.cv_results_["params"]) / len(compared)
+    apart = differences(
+        scores(expected.cv_results_, compared),
+        scores(found.cv_results_, compared),
+        compared,
+        len(y),
+        regression,
+    )
+    if not options.sample:
+        apart = ("same  " if found.best_params_ == expected.best_params_ else "other ") + apart
+    print(
+        f"{name:15}{reference:13.1f}{own:9.1f}{shared:12.2f}{reference / shared:8.1f}"
+        f"{least:8.2f}  {apart}",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -115,46 +200,24 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--check", action="store_true", help="tol=1e-6, and compare all scores")
+    parser.add_argument("--check", action="store_true", help="compare scores at tol=1e-6, no times")
+    parser.add_argument("--keep", help="with --check: a folder for the scores of scikit-learn")
+    parser.add_argument("--minutes", type=float, help="with --check: end after this time")
     parser.add_argument(
         "--without-own", action="store_true", help="leave out our SVC in scikit-learn's search"
     )
     parser.add_argument("--sample", type=int, help="tenths of the points for scikit-learn's search")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    tol = 1e-6 if options.check else 1e-3
     X, y = data("banana", 100)  # the first search imports what all of them need
     softmargin.GridSearchCV(softmargin.SVC(), {"C": [1, 2]}).fit(X, y)
-    print(
-        f"{'data':15}{'scikit-learn':>13}{'our SVC':>9}{'our search':>12}{'ratio':>8}{'floor':>8}"
-        f"  best{'  largest difference' if options.check else ''}"
-    )
-    for name in options.names:
-        X, y = data(name, options.rows)
-        points, regression = grid(name, options.every), name in REGRESSION
-        kinds = ("SVR",) * 2 if regression else ("SVC",) * 2
-        theirs, ours = (getattr(m, kinds[0])(tol=tol) for m in (sklearn.svm, softmargin))
-        both = sklearn.model_selection.GridSearchCV
-        shared, found = search(softmargin.GridSearchCV, ours, points, X, y, options.jobs)
-        least = floor(X, points, options.jobs)
-        left_out = options.check or options.without_own or options.sample
-        own, _ = (np.nan, None) if left_out else search(both, ours, points, X, y, options.jobs)
-        some = sample(points, options.sample) if options.sample else points
-        reference, expected = search(both, theirs, some, X, y, options.jobs)
-        text, theirs_only = "", expected.cv_results_
-        if options.sample:
-            reference *= len(found.cv_results_["params"]) / len(theirs_only["params"])
-            of_ours = of_points(found.cv_results_, some)
-            same = check(of_points(theirs_only, some), of_ours, len(y), regression)
-        else:
-            same = "same" if found.best_params_ == expected.best_params_ else "other"
-        if options.check:
-            text = "  " + check(theirs_only, found.cv_results_, len(y), regression)
+    if not options.check:
         print(
-            f"{name:15}{reference:13.1f}{own:9.1f}{shared:12.2f}{reference / shared:8.1f}"
-            f"{least:8.2f}  {same}{text}",
-            flush=True,
+            f"{'data':15}{'scikit-learn':>13}{'our SVC':>9}{'our search':>12}{'ratio':>8}"
+            f"{'floor':>8}  best, largest difference"
         )
+    for name in options.names:
+        (compare if options.check else measure)(name, options)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How long do softmargin and its peers take for the same work?
 
     SOFTMARGIN_DATA=<folder> python benchmarks/peers [--works spambase letter ...] [--repeats 5]
+    ... --before other/bin/python      # the softmargin of another environment in place of the peers
 
 Every measurement is a process of its own (measure.py); the packages take turns, so that what else
 the machine does falls on all of them. A package that has had its share of seconds on a work is not
@@ -16,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from compare import OURS, Result, compare, markdown
-from packages import INTELEX, PACKAGES, RULES
-from works import GROWTH, WORKS
+from packages import BEFORE, INTELEX, PACKAGES, RULES
+from works import MORE, WORKS
 
 ALLOWED_DIFFERENCE = 1e-6
 
@@ -87,9 +88,10 @@ def parsed() -> Any:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known_works, known_packages = {**GROWTH, **WORKS}, {**PACKAGES, **RULES}
+    known_works, known_packages = {**MORE, **WORKS}, {**PACKAGES, **RULES}
     parser.add_argument("--works", nargs="+", choices=known_works, default=list(WORKS))
-    parser.add_argument("--packages", nargs="+", choices=known_packages, default=list(PACKAGES))
+    parser.add_argument("--packages", nargs="+", choices=known_packages)
+    parser.add_argument("--before", default="", help="a Python with another version of softmargin")
     parser.add_argument("--repeats", type=int, default=5, help="of each (default: %(default)s)")
     parser.add_argument(
         "--share", type=float, default=30, help="seconds, then no more (default: %(default)s)"
@@ -98,6 +100,10 @@ def parsed() -> Any:
     args = parser.parse_args()
     if args.repeats < 1:
         parser.error(f"argument --repeats: {args.repeats} is too few; give 1 or more")
+    if args.packages is None:
+        args.packages = [BEFORE, "softmargin only tol"] if args.before else list(PACKAGES)
+    if (BEFORE in args.packages) != bool(args.before):
+        parser.error(f"argument --packages: {BEFORE!r} goes with --before")
     return args
 
 
@@ -107,11 +113,12 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, tol 1e-3, medians of up to {args.repeats} runs in turn.")
     results, faults = {}, []
     for work in args.works:
-        results[work] = compare(work, packages, args.repeats, args.share)
+        results[work] = compare(work, packages, args.repeats, args.share, args.before)
         faults += print_work(work, results[work])
         if args.json:
             args.json.write_text(json.dumps(results, indent=1))
-    print_ratios(results)
+    if not args.before:
+        print_ratios(results)
     if faults:
         raise SystemExit("\n".join(faults))
 

@@ -7,17 +7,19 @@ from pathlib import Path
 
 import numpy as np
 from measure import MISSING
+from packages import BEFORE
 from tqdm import tqdm
-from works import GROWTH, WORKS
+from works import MORE, WORKS
 
 OURS = "softmargin"
 Result = dict[str, float]
 
 
-def once(work: str, package: str) -> Result | None:
+def once(work: str, package: str, before: str = "") -> Result | None:
     """One measurement; None where the package has no such machine."""
     script = Path(__file__).with_name("measure.py")
-    command = [sys.executable, str(script), work, package]
+    python = before if package == BEFORE else sys.executable
+    command = [python, str(script), work, package]
     child = subprocess.run(command, capture_output=True, text=True, check=False)
     if child.returncode == MISSING:
         return None
@@ -27,9 +29,11 @@ def once(work: str, package: str) -> Result | None:
     return result
 
 
-def compare(work: str, packages: list[str], repeats: int, share: float) -> dict[str, Result]:
+def compare(
+    work: str, packages: list[str], repeats: int, share: float, before: str = ""
+) -> dict[str, Result]:
     """The medians of each package's measurements."""
-    too_slow = {**GROWTH, **WORKS}[work].too_slow
+    too_slow = {**MORE, **WORKS}[work].too_slow
     runs: dict[str, list[Result]] = {
         package: [] for package in packages if not (too_slow and package.startswith(too_slow))
     }
@@ -37,7 +41,7 @@ def compare(work: str, packages: list[str], repeats: int, share: float) -> dict[
         for package in tqdm(list(runs), desc=work, leave=False, dynamic_ncols=True):
             if sum(run["wall"] for run in runs[package]) > share:
                 continue
-            result = once(work, package)
+            result = once(work, package, before)
             if result is None:
                 del runs[package]
             else:

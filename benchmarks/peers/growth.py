@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from compare import OURS, compare, markdown
 from packages import INTELEX
-from works import GROWTH, SIZES
+from works import MORE, SIZES
 
 PACKAGES = [OURS, "scikit-learn 2000 MB", f"{INTELEX} float32 2000 MB"]
 DATA = ("connect-4", "mnist")
@@ -27,7 +27,7 @@ def times(data: str, repeats: int, limit: float) -> Times:
     """Wall seconds by package and n."""
     result: Times = {package: {} for package in PACKAGES}
     for n in SIZES:
-        if f"{data}-{n}" not in GROWTH:
+        if f"{data}-{n}" not in MORE:
             continue
         asked = [p for p in PACKAGES if all(seconds < limit for seconds in result[p].values())]
         for package, medians in compare(f"{data}-{n}", asked, repeats, limit).items():

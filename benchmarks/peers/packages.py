@@ -95,6 +95,8 @@ class LibsvmOfficial:
 
 
 Package = Estimators | LibsvmOfficial
+BEFORE = "softmargin before"
+"""Another version of softmargin, in the environment that --before names."""
 INTELEX = "intelex"
 """scikit-learn-intelex, by the short name that tells it from scikit-learn."""
 PACKAGES: dict[str, Package] = {
@@ -109,6 +111,8 @@ PACKAGES: dict[str, Package] = {
     "libsvm-official": LibsvmOfficial(),
 }
 RULES: dict[str, Package] = {
+    BEFORE: Estimators("softmargin", {}),
+    "softmargin only tol": Estimators("softmargin", {"gap_tol": None}),
     "softmargin 200 MB": Estimators("softmargin", {"cache_size": 200}),
     **{
         f"softmargin {rule}": Estimators("softmargin", {"working_set": rule})

@@ -70,12 +70,16 @@ def letter() -> Data:
     return X / 7.5 - 1, y
 
 
-def cadata() -> Data:
-    X, y = load("cadata")
-    return standardised(X), standardised(y)
+def regression(name: str) -> Callable[[], Data]:
+    def source() -> Data:
+        X, y = load(name)
+        return standardised(X), standardised(y)
+
+    return source
 
 
 DIGITS = {"C": 50, "gamma": 1 / (2 * 3500**2)}
+EIGHT_FEATURES = {"C": 10, "gamma": 1 / 8, "epsilon": 0.1}
 CONNECT4 = {"C": 4.5, "gamma": 1 / (2 * 1.5**2)}
 
 WORKS = {
@@ -94,13 +98,18 @@ WORKS = {
     ),
     "mnist-60000": Work("SVC", DIGITS, mnist(), floor=True, too_slow=("libsvm", "scikit-learn")),
     "letter": Work("SVC", {"C": 16, "gamma": 4}, letter),
-    "cadata": Work("SVR", {"C": 10, "gamma": 1 / 8, "epsilon": 0.1}, cadata),
+    "cadata": Work("SVR", EIGHT_FEATURES, regression("cadata")),
     "nu-svc": Work("NuSVC", {"nu": 0.1, "gamma": DIGITS["gamma"]}, mnist(10_000)),
     "one-class": Work("OneClassSVM", {"nu": 0.1, "gamma": DIGITS["gamma"]}, mnist(10_000)),
     "100-fits": Work("SVC", CONNECT4, connect4(20_000), fits=100),
 }
 SIZES = (2000, 4000, 8000, 16_000, 30_000, 60_000)
-GROWTH = {
+MORE = {
+    "kin8nm": Work("SVR", EIGHT_FEATURES, regression("kin8nm")),
+    **{
+        f"{name}-C-100": Work("SVR", {**EIGHT_FEATURES, "C": 100}, regression(name))
+        for name in ("cadata", "kin8nm")
+    },
     **{f"mnist-{n}": Work("SVC", DIGITS, mnist(n)) for n in SIZES},
     **{f"connect-4-{n}": Work("SVC", CONNECT4, connect4(n)) for n in SIZES if n < 60_000},
 }

@@ -3,8 +3,8 @@
 The file is a line that names its format, the SHA-256 of the rest, and the rest: a line of JSON,
 then, as plain numbers, the variables of each problem begun and the coefficients of each problem
 solved.  How many numbers these are is determined by the fit that resumes, never by the file, and
-nothing in the file is ever executed.  A crash during writing leaves the old file or the new one.  A
-full disk costs the checkpoint, never the fit.
+nothing in the file is ever executed.  A crash during writing leaves the old file or the new one.
+If the disk is full, the checkpoint is lost, but the fit continues.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def _text(value: Any) -> str:
 
 def _from_version_2(found: Any, ours: dict[str, str]) -> Any:
     """The identity in a file of version 2, as version 3 would have written it.  Parameters that did
-    not exist then are taken from `ours`: a fit may start from any feasible point."""
+    not exist in version 2 are taken from `ours`, which is safe: a fit may start from any feasible
+    point."""
     parameters = dict(ours)
     for name, text in found["parameters"].items():
         try:
@@ -231,7 +232,8 @@ class Recorder:
             self._write_if_due()
 
     def done(self, problem: int, answer: Answer) -> None:
-        """A problem has ended: for good, or at a point from which it can resume."""
+        """A problem has ended: it is solved, or it was stopped at a point from which it can
+        resume."""
         with self._lock:
             self.points.pop(problem, None)
             if answer[1].stop_reason.final:
@@ -241,7 +243,8 @@ class Recorder:
             self._write_if_due()
 
     def left(self, problem: int, point: Point) -> None:
-        """A problem has ended at this point; resumed from there, it would end again at once."""
+        """A problem has ended at this point.  If the fit resumes from there, the problem ends again
+        at once."""
         with self._lock:
             self.points[problem] = point
             self._write_if_due()
@@ -369,7 +372,7 @@ class Recorder:
 
     def _refusal(self, why: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint={os.fspath(self.name)!r}: {why}. It is left as it is. To start afresh,"
+            f"checkpoint={os.fspath(self.name)!r}: {why}. Nothing was changed. To start afresh,"
             " remove it or name another file."
         )
 

@@ -272,8 +272,8 @@ class SVC(Classifier):
         Number of threads. None respects OMP_NUM_THREADS and threadpoolctl; -1 uses all processors.
     gap_tol : float or None, default=1e-3
         The fit also has to reach a relative duality gap of at most ``gap_tol``, for each pair of
-        classes; where C is large, that takes a smaller violation than ``tol``.  None: only ``tol``
-        counts.
+        classes.  If C is large, the solver needs a smaller violation than ``tol`` for that.  With
+        None, only ``tol`` counts.
     time_limit : float or None, default=None
         Seconds after which the fit (all pairs of classes together) stops and keeps the model
         reached so far.  The limit includes the time for the certificate, as far as it can be
@@ -293,17 +293,19 @@ class SVC(Classifier):
         A file to which the state of the fit is saved every minute.  After a crash, ``fit`` with the
         same data and parameters resumes from it.  It is removed when the fit is complete.
     cv : int, splitter, iterable of splits or None, default=None
-        The folds of ``probability``: their number (None: 5), each with its share of every class; or
-        a splitter of scikit-learn; or the splits themselves, for instance of a splitter by groups.
+        The folds of ``probability``.  A number (None means 5) gives stratified folds.  Also
+        accepted: a splitter of scikit-learn, or the splits themselves, for instance
+        ``list(GroupKFold(5).split(X, y, groups))``.
     multi_class : {"ovo", "ovr", "weston_watkins", "crammer_singer"}, default="ovo"
         What to do with more than two classes.  "ovo": a machine for each pair, and a vote.  The
         others have a score for each class, of which the largest decides.  "ovr": a machine for each
         class, against all others.  "weston_watkins" and "crammer_singer": one problem for all
         classes; the loss of an example of class y is the sum, or the maximum, of
-        ``max(0, 1 - s_y + s_c)`` over the other classes c.  These two have no intercept (for a
-        linear kernel with one that is regularised: ``kernel="poly", degree=1, gamma=1, coef0=1``),
-        need a finite C, and with two classes are the binary machine without intercept with twice
-        the C.  They choose examples, not pairs of variables: `working_set` is "block",
+        ``max(0, 1 - s_y + s_c)`` over the other classes c.  These two have no intercept and need a
+        finite C.  (A linear kernel with a regularised intercept is
+        ``kernel="poly", degree=1, gamma=1, coef0=1``.)  With two classes they are equivalent to the
+        binary machine without an intercept and with twice the C.  Their working sets consist of
+        examples, not of pairs of variables: `working_set` is "auto", "block",
         "most-violating-example" or "maximum-gain-example".  Only "ovo" has
         ``probability="platt"`` and ``decision_function_shape="ovo"``.
 
@@ -322,8 +324,8 @@ class SVC(Classifier):
         layout for more than two classes.  Unless ``multi_class="ovo"``, its shape is then
         (n_classes, n_SV): the coefficients of the score of each class.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Of each pair of classes.  Unless ``multi_class="ovo"``, one for each class (or a single one
-        with two classes); zeros for machines of all classes at once.
+        The intercept for each pair of classes.  Unless ``multi_class="ovo"``, one for each class
+        (or a single one with two classes); zeros for machines of all classes at once.
     coef_ : of shape (n_classes * (n_classes - 1) / 2, n_features), with ``kernel="linear"``
         A row for each entry of `intercept_`.
     probA_, probB_ : ndarrays of shape (n_classes * (n_classes - 1) / 2,)
@@ -416,7 +418,7 @@ class SVC(Classifier):
         )
 
     def _check_multi_class(self) -> None:
-        """Rejects parameters that do not go together with `multi_class`."""
+        """Rejects parameters that cannot be combined with `multi_class`."""
         machine, rule = self.multi_class, self.working_set
         name = rule.name if isinstance(rule, WorkingSet) else rule
         by_example = machine in MACHINES

@@ -41,7 +41,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         In (0, 1]: an upper bound on the fraction of training examples outside the region and a
         lower bound on the fraction of support vectors.
     probability : bool, default=False
-        Whether to keep what `inlier_probability` needs: LIBSVM's estimate, as svm-train -b 1.
+        Whether to compute what `inlier_probability` needs: LIBSVM's estimate, as with
+        svm-train -b 1.
 
     Attributes
     ----------

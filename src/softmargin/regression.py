@@ -97,11 +97,11 @@ class SVR(Regressor):
     epsilon : float, default=0.1
         Half the width of the tube within which errors cost nothing.
     probability : bool, default=False
-        Whether to keep what `predict_interval` needs: how far the training examples are from
-        predictions of machines that were not trained on them.
+        Whether to compute what `predict_interval` needs: the residuals of the training examples,
+        each predicted by a machine that was not trained on it.
     cv : int, splitter, iterable of splits or None, default=None
-        The folds of these machines: their number (None: 5), a splitter of scikit-learn, or the
-        splits themselves.
+        The folds for ``probability``: their number (None means 5), a splitter of scikit-learn, or
+        the splits themselves.
 
     See Also
     --------

@@ -49,11 +49,11 @@ class StopReason(enum.Enum):
     )
     UNBOUNDED = (
         "The problem has no finite solution: with C=inf no slack is allowed,"
-        " and the data cannot be fitted without.",
+        " and the data cannot be fitted without slack.",
         "Use a finite C.",
     )
 
-    __hash__ = object.__hash__  # members are unique; Enum's takes a microsecond, 50 times as long
+    __hash__ = object.__hash__  # Enum's own hash is 50 times slower (a microsecond)
 
     @property
     def final(self) -> bool:
@@ -74,7 +74,7 @@ class StopReason(enum.Enum):
         return self.value[1]
 
     def cause_with(self, max_iter: int) -> str:
-        """The cause, with the value of a parameter that was it."""
+        """The cause; for MAX_ITER, with the value of `max_iter`."""
         return self.cause.replace("(max_iter)", f"(max_iter={max_iter})")
 
 
@@ -150,9 +150,9 @@ class Solution:
     def from_plain(
         cls, known: Mapping[str, Any], problems: Sequence[Solution] = (), *, complete: bool = True
     ) -> Solution:
-        """What `as_plain` has made.  ValueError(expected, found) for a value that is not its
-        field's.  Unless it must be `complete`, a field that an older version did not write is ""
-        or NaN, and the convexity is assumed."""
+        """The inverse of `as_plain`.  Raises ValueError(expected, found) if a value does not have
+        the type of its field.  Unless `complete` is set, fields that an older version did not write
+        become "" or NaN, and the convexity ASSUMED."""
         given = known if complete else {**_UNKNOWN, **known}
         values = {name: _checked(name, kind, given.get(name)) for name, kind in _FIELDS.items()}
         return cls(**values, problems=problems)

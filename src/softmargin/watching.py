@@ -86,13 +86,15 @@ class Status:
 
 
 NEARLY = 0.99
-"""The most progress of a problem that may still turn out not to be solved."""
+"""The largest progress that is shown for a problem before it is known to be solved."""
 
 RESERVE = 1.5
-"""For each problem to come, this many times the mean time spent outside the solvers is reserved."""
+"""The time reserved for each problem that has not begun, as a multiple of the mean time that a
+problem spends outside its solver."""
 
 TOLD_ONE_BY_ONE = 1000
-"""If a fit has at most this many problems, its observers are told when each of them ends."""
+"""If a fit has more problems than this, observers are told only about groups of problems that end
+together."""
 
 
 class Started(NamedTuple):
@@ -105,7 +107,7 @@ class Started(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Problems that ended together, when `before` others had ended."""
+    """Problems that ended together, after `before` others had ended."""
 
     first: int
     before: int
@@ -127,11 +129,12 @@ REASONS_OF_OBSERVERS = (
 """The reasons that an observer may give; only the solver can tell whether the others are true."""
 
 PATIENCE = 10.0
-"""A certificate may take this many seconds beyond the time limit, or as long as the limit."""
+"""A fit waits for its certificate for at most this many seconds beyond the time limit, or, if that
+is longer, for as long as the limit."""
 
 MEASURING_SHARE, MEASURING_COST = 0.01, 5e-5
-"""The share of a fit's time that may be spent on duality gaps on the way, which no solver needs;
-and the fewest seconds that computing one takes."""
+"""The share of a fit's time that may be spent on duality gaps during the fit, which only observers
+need; and the least time, in seconds, that computing one takes."""
 
 
 class Abandoned(Exception):  # noqa: N818 - it never reaches a user
@@ -170,8 +173,8 @@ class Watch:
         scales: dict[int, Scale] | None = None,
         began: float | None = None,
     ) -> None:
-        """`began`: when the fit did, by ``time.perf_counter``; what came before this watch counts
-        for the time limit, and what comes after the solvers is expected to take as long."""
+        """`began`: when the fit began, by ``time.perf_counter``.  The time between then and now
+        counts for the time limit, and the work after the solvers is expected to take as long."""
         self.problems, self.tol, self.time_limit = problems, tol, time_limit
         self.measure = measure
         self.observers = tuple(observers)
@@ -204,8 +207,8 @@ class Watch:
         self._reserved[problem] = seconds
 
     def began(self, problems: range, seconds: float) -> None:
-        """The solvers of these problems are ready, after this many seconds.  The others will take
-        as long, even if the time is up before they begin."""
+        """Preparing the solvers of these problems took this many seconds.  The other problems will
+        take as long to prepare, even if the time is up before they begin."""
         self._begun.update(problems)
         self.spent(seconds)
 
@@ -232,7 +235,8 @@ class Watch:
             del self._hurry[problem]
 
     def started(self, problem: int, dual: float, primal: float, active: int) -> None:
-        """Tells the observers that want to know it (the history) where a problem begins."""
+        """Tells the observers with a method `started` (the history) the objectives at which a
+        problem starts."""
         with self._lock:
             for observer in self.observers:
                 if hasattr(observer, "started"):
@@ -241,19 +245,19 @@ class Watch:
     def started_together(
         self, first: int, primal: NDArray[np.float64], active: NDArray[np.int64]
     ) -> None:
-        """The same for problems that begin at zero, from number `first` on."""
+        """Like `started`, for problems that start at zero, from number `first` on."""
         with self._lock:
             for observer in self.observers:
                 if hasattr(observer, "started_together"):
                     observer.started_together(Started(first, self.seconds, primal, active))
 
     def may_measure(self) -> bool:
-        """Whether there is time now to compute something that only observers need."""
+        """Whether a duality gap may be computed now, for observers only."""
         return self.measuring + MEASURING_COST <= MEASURING_SHARE * self.seconds
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Counts the time spent on what only observers need."""
+        """Counts the time spent on objectives that only observers need."""
         begin = time.perf_counter()
         yield
         self.measuring += time.perf_counter() - begin
@@ -264,7 +268,8 @@ class Watch:
             raise Abandoned
         with self._lock:
             scale = self._scales.setdefault(problem, Scale())
-            # A solver that gives its own tolerance may lower it: only its end is the end.
+            # A solver that reports its own tolerance may lower it, so reaching it is not the end of
+            # the problem.
             most = NEARLY if "tol" in counts else 1.0
             scale.see(counts["violation"], counts.setdefault("tol", self.tol), most)
             if problem not in self._past:
@@ -279,8 +284,8 @@ class Watch:
         return self.stop
 
     def overdue(self) -> bool:
-        """Whether the time limit is so long past that not even a certificate is worth waiting
-        for."""
+        """Whether the fit is so far beyond its time limit that it should not even wait for a
+        certificate."""
         limit = math.inf if self.time_limit is None else self.time_limit
         return self.seconds > limit + max(limit, PATIENCE)
 
@@ -291,9 +296,10 @@ class Watch:
             self._tell_end(problem, solution, active)
 
     def done_together(self, first: int, solutions: Certificates, active: NDArray[Any]) -> None:
-        """The problems from number `first` on have ended.  Observers are told about each, or
-        about all of them if they can be; and if the fit has very many problems, about these
-        together: sums, and the largest violation."""
+        """The problems from number `first` on have ended.  If all observers have a method
+        `ended_together`, they are told in one call; otherwise they are told about each problem.  If
+        the fit has very many problems, they get one status for the whole group: sums, and the
+        largest violation."""
         with self._lock:
             before, reasons = self.ended, solutions.columns["stop_reason"]
             if self.problems > TOLD_ONE_BY_ONE:

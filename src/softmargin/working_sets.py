@@ -109,8 +109,9 @@ class MostViolatingExample(WorkingSet):
 
 @dataclass(frozen=True)
 class MaximumGainExample(WorkingSet):
-    """The example whose exact step raises the dual objective most, among the examples with a cached
-    kernel row and the most violating one; for machines of all classes at once."""
+    """The example whose exact step raises the dual objective most, for machines of all classes at
+    once.  The candidates are the most violating example and all examples with a cached kernel
+    row."""
 
     name: ClassVar[str] = "maximum-gain-example"
 

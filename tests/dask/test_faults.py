@@ -13,6 +13,7 @@ from tests.cases.linear import iris
 da = pytest.importorskip("dask.array")
 
 from softmargin.dask import DaskLinearSVC, on_cluster  # noqa: E402
+from softmargin.dask.cluster import Cluster  # noqa: E402
 
 pytestmark = [
     pytest.mark.thread_unsafe(reason="a cluster of its own"),
@@ -53,6 +54,23 @@ def test_killed_workers_cost_time_and_nothing_else(client):
     assert machine.solution_.dual_objective <= best.primal_objective * (1 + 1e-9)
     margins = machine.to_local().decision_function(X)
     assert np.isfinite(margins).all()
+
+
+@pytest.mark.thread_unsafe(reason="replaces a method of the client")
+def test_data_are_sent_again_if_a_worker_leaves_meanwhile(client, monkeypatch):
+    """The scheduler raises a KeyError for a worker that it has just removed."""
+    scatter, calls = client.scatter, []
+
+    def scatter_to_a_lost_worker(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyError("tcp://127.0.0.1:1")
+        return scatter(*arguments, **options)
+
+    monkeypatch.setattr(client, "scatter", scatter_to_a_lost_worker)
+    (future,) = Cluster(client, patience=60).send([np.arange(3)], 24)
+    np.testing.assert_array_equal(future.result(timeout=60), np.arange(3))
+    assert len(calls) == 2
 
 
 def test_killed_workers_do_not_change_a_machine_of_many_pairs(client):

@@ -451,6 +451,8 @@ def test_more_columns_than_an_index_can_count():
         lambda X, y: (X.astype(np.float32), y.astype(np.int8)),
         lambda X, y: (X, y.astype(float)),
         lambda X, y: (X, y.astype(bool)),
+        lambda X, y: (X, y * 1e20),
+        lambda X, y: (X, -y.astype(np.float32)),
         lambda X, y: (X, y + 0.5),
         lambda X, y: (X, y.astype(">i4")),
         lambda X, y: (with_value(X, np.nan), y),
@@ -485,6 +487,7 @@ def test_quick_checks_find_what_scikit_learn_finds(machine, change, monkeypatch)
     quick = outcome()
     monkeypatch.setattr(validation, "is_plain", lambda X: False)
     monkeypatch.setattr(validation, "INTEGERS", "")
+    monkeypatch.setattr(validation, "_are_whole", lambda classes: False)
     assert outcome() == quick
 
 

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn.model_selection
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
@@ -185,6 +186,18 @@ def test_searches_fit_every_machine(data):
     chosen = search.cv_results_["param_multi_class"] == "weston_watkins"
     np.testing.assert_allclose(
         own.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"][chosen]
+    )
+
+
+@pytest.mark.parametrize("machine", SCORED)
+def test_searches_continue_along_the_path(machine, data):
+    """Each fit starts from the solution for the last C, and scores what a fit of its own scores."""
+    X, y = data
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 1.0]}
+    shared = GridSearchCV(SVC(multi_class=machine), grid, cv=3).fit(X, y)
+    own = sklearn.model_selection.GridSearchCV(SVC(multi_class=machine), grid, cv=3).fit(X, y)
+    np.testing.assert_allclose(
+        shared.cv_results_["mean_test_score"], own.cv_results_["mean_test_score"], atol=0.01
     )
 
 

@@ -169,7 +169,7 @@ def test_refuses_damaged_and_foreign_files(tmp_path):
     damaged += [b"precious letters", good + b"x"]
     for content in damaged:
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"checkpoint=.*It is left as it is"):
+        with pytest.raises(ValueError, match=r"checkpoint=.*Nothing was changed"):
             machine.fit(X, z > 0)
         assert path.read_bytes() == content
     path.write_bytes(good)
@@ -213,7 +213,7 @@ def write(path, header, numbers):
 
 def refuse(machine, X, y, header, numbers):
     write(machine.checkpoint, header, numbers)
-    with pytest.raises(CheckpointError, match=r"cannot be read .*It is left as it is"):
+    with pytest.raises(CheckpointError, match=r"cannot be read .*Nothing was changed"):
         machine.fit(X, y)
 
 
@@ -486,7 +486,7 @@ def test_a_pipe_or_a_folder_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(CheckpointError, match=r"not a regular file.*left as it is"):
+        with pytest.raises(CheckpointError, match=r"not a regular file.*Nothing was changed"):
             SVC(checkpoint=tmp_path / name).fit(X, z > 0)
 
 

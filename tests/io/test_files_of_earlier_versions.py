@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import is_regressor
 
 import softmargin
 from softmargin import StopReason
@@ -26,7 +27,11 @@ def test_a_model_file_predicts_as_before(name: str) -> None:
     fresh, X, y, weight = earlier.saved()[name]
     machine = softmargin.load(FOLDER / f"{name}.softmargin", mmap=False)
     assert machine.get_params() == fresh.get_params()
-    np.testing.assert_array_equal(machine.predict(X), EXPECTED[f"{name}.predict"])
+    predicted, expected = machine.predict(X), EXPECTED[f"{name}.predict"]
+    if is_regressor(machine):  # the last bits depend on the build of the core
+        np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-9)
+    else:
+        np.testing.assert_array_equal(predicted, expected)
     if f"{name}.values" in EXPECTED:
         np.testing.assert_allclose(
             machine.decision_function(X), EXPECTED[f"{name}.values"], rtol=1e-9, atol=1e-9

@@ -75,7 +75,7 @@ def test_a_fit_from_disk_resumes_from_its_checkpoint(tmp_path):
 def test_errors(tmp_path):
     X, y = iris()
     folder = folder_of(tmp_path / "rows", X, y, 2)
-    with pytest.raises(ValueError, match="have y and the weights"):
+    with pytest.raises(ValueError, match="contain their targets and weights"):
         LinearSVC().fit(folder, y)
     for options in ({"penalty": "l1"}, {"n_blocks": 2}, {"warm_start": True}, {"dual": False}):
         with pytest.raises(ValueError, match=f"{next(iter(options))}=.*needs the data in memory"):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import svm
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
-from sklearn.ensemble import StackingRegressor
+from sklearn.ensemble import StackingRegressor, VotingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
 from sklearn.multiclass import OneVsRestClassifier
@@ -125,14 +126,38 @@ def test_newton_and_descent_agree(machine, squared, monkeypatch):
         (X, y), loss = regression(), f"{'squared_' if squared else ''}epsilon_insensitive"
         make = LinearSVR(loss=loss, epsilon=0.1, **TIGHT)
     newtons = make.fit(X, y).solution_
-    assert newtons.working_set == "all examples"
     monkeypatch.setattr(newton, "MOST_FEATURES", 0)
+    monkeypatch.setattr(newton, "MANY_EXAMPLES", 1)
+    by_products = make.fit(X, y).solution_
+    monkeypatch.setattr(newton, "MANY_EXAMPLES", np.inf)
     descents = make.fit(X, y).solution_
     assert descents.working_set == "one example"
-    assert newtons.converged
     assert descents.converged
-    assert newtons.iterations < descents.iterations
-    assert newtons.primal_objective == pytest.approx(descents.primal_objective, rel=1e-10)
+    for found in (newtons, by_products):
+        assert found.working_set == "all examples"
+        assert found.converged
+        assert found.iterations < descents.iterations
+        assert found.primal_objective == pytest.approx(descents.primal_objective, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_many_features_and_many_more_examples(loss):
+    """Steps by conjugate gradients, which may be stopped within, and a free intercept."""
+    rng = np.random.default_rng(0)
+    X = sp.random(21_000, 1030, 0.005, format="csr", random_state=0)
+    y = X @ rng.standard_normal(1030) + 0.3 * rng.standard_normal(21_000) > 0.2
+    options = {"loss": loss, "tol": 1e-6, "random_state": 0}
+    found = LinearSVC(**options).fit(X, y)
+    assert found.solution_.working_set == "all examples"
+    assert found.solution_.relative_gap <= 1e-6
+    assert found.solution_.primal_objective == pytest.approx(objective(found, X, y), rel=1e-10)
+    free = LinearSVC(penalize_intercept=False, **options).fit(X, y)
+    assert free.solution_.converged
+    assert free.solution_.primal_objective < found.solution_.primal_objective
+    with pytest.warns(UserWarning, match="stopped"):
+        early = LinearSVC(callbacks=[lambda status: status.iterations > 0], **options).fit(X, y)
+    assert early.n_iter_ < found.n_iter_
+    assert early.solution_.relative_gap > 1e-6
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -289,6 +314,12 @@ def test_uses_of_scikit_learns_gallery():
     text = make_pipeline(TfidfVectorizer(), LinearSVC(C=0.1, dual=False, max_iter=1000))
     words = [" ".join(f"w{round(v)}{j}" for j, v in enumerate(row)) for row in X]
     stacked = StackingRegressor([("svr", LinearSVR(random_state=42))]).fit(X, y)
+    calibrated = CalibratedClassifierCV(LinearSVC(random_state=0), cv=3).fit(X, y)
+    named = [("hinge", LinearSVC(loss="hinge", random_state=0)), ("squared", LinearSVC())]
+    voting = VotingClassifier(named).fit(X, y)
+    assert calibrated.score(X, y) > 0.9
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
+    assert voting.score(X, y) > 0.9
     assert one_vs_rest.score(X, y) > 0.9
     assert pipeline.fit(X, y == 2).score(X, y == 2) > 0.9
     assert text.fit(words, y).score(words, y) > 0.9

@@ -88,6 +88,20 @@ def test_classifiers(classes, class_weight, shared):
     assert len(shared) == 12 * 5 + 4 * 5
 
 
+def test_few_bounded_variables(shared):
+    """The kernel matrix is nearly diagonal, and only repeated rows with other labels have variables
+    at C: along C these move, and the others hardly."""
+    X, y = data()
+    X, y = np.vstack([X, X[:5]]), np.append(y, [*(1 - y[:3]), *y[3:5]])
+    grid = {"C": [1, 4, 16, 64, 1000], "gamma": [1.0, 10.0]}
+    mean = make_scorer(
+        lambda y, values: np.mean((2 * y - 1) * values), response_method="decision_function"
+    )
+    compare(SVC(tol=TOL), grid, X, y, scoring=mean, return_train_score=True, rounding=ROUNDING)
+    compare(SVR(tol=TOL), grid, X, targets(X) + (np.arange(len(X)) >= 120), rounding=ROUNDING)
+    assert len(shared) == 2 * 10 * 5
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid"])
 def test_kernels(kernel, shared):
     """The sigmoid kernel has many stationary points, and each fit must find its own."""

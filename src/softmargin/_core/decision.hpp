@@ -91,7 +91,7 @@ class Expansion {
     std::vector<double> totals;
   };
 
-  // The same for the error of a decision value, given those of its kernel values.
+  // The largest rounding error of a decision value, given the errors of its kernel values.
   double largest_rounding(const std::vector<double>& errors) const {
     return largest_over_outputs([&](Index o, Index begin, Index end) {
       RoundingOfSum rounding;

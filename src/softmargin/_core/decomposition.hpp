@@ -37,7 +37,7 @@ enum class Outcome {
   imprecise     // rounding of kernel values alone would exceed the limit given for it
 };
 
-// Where the solver stands.
+// The state of a solver after a slice.
 struct SolverState {
   Outcome outcome = Outcome::running;
   double violation = infinity, objective = 0;
@@ -53,9 +53,9 @@ class Decomposition {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // `gap_tolerance` limits the relative duality gap; infinite: only the violation counts. The
-  // solver ends as soon as it sees that rounding of kernel values changes the gradient by more than
-  // `most_rounding`.
+  // `gap_tolerance` limits the relative duality gap; if it is infinite, only the violation counts.
+  // The solver ends as soon as it estimates that rounding of kernel values changes the gradient by
+  // more than `most_rounding`.
   Decomposition(Dual dual, Matrix matrix, std::unique_ptr<WorkingSet<Real>> working_set,
                 double tolerance, double gap_tolerance, double most_rounding = infinity)
       : dual_(std::move(dual)),
@@ -71,16 +71,16 @@ class Decomposition {
     matrix_.keep_last(working_set_->rows_in_use());
   }
 
-  // The gradient of the starting point, where it is known.
+  // Sets the gradient of the starting point, if the caller knows it.
   void start_from(std::vector<double> gradient) {
     dual_.gradient = std::move(gradient);
     gradient_known_ = true;
   }
 
-  // Another problem on the same examples follows, after finish(): it differs from the first one in
-  // the bounds and the sums of the variables, which are those of `other` (by example). It starts
-  // near the solution of the first problem, whose rows are in the cache. It is solved when its
-  // violation is at most `tolerance`, whatever its gap.
+  // Begins another problem on the same examples, after finish(). It differs from the first problem
+  // only in the bounds and the sums of the variables, which `other` gives (by example). It starts
+  // near the solution of the first problem, whose kernel rows are in the cache. It counts as solved
+  // when its violation is at most `tolerance`, whatever its gap.
   void restart(const std::vector<Part>& other, double tolerance) {
     if (first_beta_.empty()) remember();
     move_within(other);
@@ -107,8 +107,9 @@ class Decomposition {
     return state();
   }
 
-  // Ends the current slice as soon as the variables and their gradient agree; any thread may call
-  // it. Unlike the end of a slice by time, this can change the steps: a block may be given up.
+  // Ends the current slice as soon as variables and gradient are consistent; any thread may call
+  // it. Unlike the normal end of a slice, this can change the sequence of steps: a block that
+  // is being solved may be abandoned.
   void stop() { matrix_.interruption().stop(); }
 
   // Makes all variables active again, so that gradient and violation are those of the whole
@@ -137,7 +138,7 @@ class Decomposition {
   const Order& order() const { return matrix_.order(); }
 
  private:
-  // Where the first problem has ended.
+  // Stores the solution of the first problem and its gradient.
   void remember() {
     const std::size_t size = dual_.p.size();
     first_gradient_.resize(size);
@@ -150,7 +151,8 @@ class Decomposition {
     }
   }
 
-  // From there to the nearest bounds of `other`, and to its sums.
+  // Clips the solution of the first problem to the bounds of `other`, and then gives it the sums of
+  // `other`.
   void move_within(const std::vector<Part>& other) {
     std::vector<double> sums;
     for (std::size_t s = 0; s < dual_.parts.size(); ++s) {
@@ -166,7 +168,8 @@ class Decomposition {
     give_sums(dual_, sums);
   }
 
-  // The gradient, from that of the first problem's end and the variables that differ from it.
+  // Computes the gradient, from that of the first problem's solution and the variables that differ
+  // from this solution.
   void update_gradient() {
     std::vector<Index> moved;
     std::vector<double> changes;
@@ -229,7 +232,7 @@ class Decomposition {
     return rounding([&](Index k) { return dual_.total_beta(k); });
   }
 
-  // With all variables at their farther bound.
+  // The same if all variables were at the bound that is farther from zero.
   double largest_rounding() const {
     return rounding([&](Index k) {
       double largest = 0;
@@ -239,8 +242,8 @@ class Decomposition {
     });
   }
 
-  // Once, close to the optimum: makes all variables active again and shrinks by their current
-  // gradient.
+  // Once per problem, close to the optimum: makes all variables active again, and shrinks them
+  // again by their current gradient.
   bool shrink_again(const Selection& selection) {
     if (!shrinking_ || near_optimum_ || selection.stop > 10 * tolerance_) return false;
     near_optimum_ = true;
@@ -358,8 +361,8 @@ class Decomposition {
   Progress progress_;
   bool gradient_known_ = false, started_ = false, near_optimum_ = false, all_to_the_end_ = false;
   SolverState state_;
-  std::vector<double> first_gradient_;           // of the first problem's end, by example
-  std::vector<std::vector<double>> first_beta_;  // likewise, for each part
+  std::vector<double> first_gradient_;           // at the solution of the first problem, by example
+  std::vector<std::vector<double>> first_beta_;  // the same for beta, for each part
 };
 
 }  // namespace softmargin

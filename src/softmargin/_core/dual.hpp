@@ -26,8 +26,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 struct Part {
   std::vector<double> beta, lower, upper;
   double offset = 0;
-  // What is added to -derivative when looking for a variable to raise (0, or -inf at the upper
-  // bound) and for one to lower (0, or +inf at the lower bound).
+  // Added to -derivative in the search for a variable to raise (0, or -inf at the upper bound) and
+  // for one to lower (0, or +inf at the lower bound), so that no variable at its bound is found.
   std::vector<double> rise_gate, fall_gate;
 
   void set(Index k, double value) {
@@ -38,7 +38,7 @@ struct Part {
   bool can_rise(Index k) const { return rise_gate[k] == 0; }
   bool can_fall(Index k) const { return fall_gate[k] == 0; }
   bool is_free(Index k) const { return can_rise(k) && can_fall(k); }
-  // beta where it rests on a bound other than zero, else 0: its share of G-bar.
+  // beta if it is at a bound, else 0: the share of the variable in G-bar.
   double bounded(Index k) const { return is_free(k) ? 0 : beta[k]; }
 };
 
@@ -47,8 +47,8 @@ struct Variable {
   Index position = -1;
 };
 
-// beta of `up` rises and of `down` falls. `violation` is by how much the pair violates the
-// optimality conditions: the slope of the objective along the step, with the sign changed.
+// A step raises beta of `up` and lowers beta of `down`. `violation` is how much the pair violates
+// the optimality conditions: minus the slope of the objective along the step.
 struct Pair {
   Variable up, down;
   double violation = -infinity;

@@ -9,9 +9,10 @@
 
 namespace softmargin {
 
-// An excess is taken from the positive free variables, in proportion; then from all positive
-// variables; then from the others, one after another so that few become nonzero. A deficit is added
-// in the same way. The sum is that of the variables of all parts.
+// Changes the variables of all `parts` so that together they have this sum. An excess is taken from
+// the positive free variables, in proportion to their values; then from all positive variables;
+// then from the others, one after another, so that few become nonzero. A deficit is added in the
+// same way.
 inline void give_sum(const std::vector<Part*>& parts, double sum) {
   const auto each = [&](auto body) {
     for (Part* part : parts)
@@ -23,7 +24,7 @@ inline void give_sum(const std::vector<Part*>& parts, double sum) {
   const double sign = excess > 0 ? 1 : -1;
   excess *= sign;
 
-  // How far a variable may move, at all and until it is zero.
+  // How far a variable may move: to its bound, and until it is zero.
   const auto to_bound = [&](const Part& part, Index k) {
     return sign > 0 ? part.beta[k] - part.lower[k] : part.upper[k] - part.beta[k];
   };
@@ -53,7 +54,8 @@ inline void give_sum(const std::vector<Part*>& parts, double sum) {
   });
 }
 
-// Changes the variables so that those sums that `dual` keeps are what `sums` has for its parts.
+// Changes the variables so that the sums that `dual` keeps (of each part, or of all together) are
+// those in `sums`, which has one sum per part.
 inline void give_sums(Dual& dual, const std::vector<double>& sums) {
   std::vector<Part*> all;
   double whole = 0;

@@ -16,13 +16,15 @@
 
 namespace softmargin {
 
-// A variable whose v lies between the two thresholds at which either sum vanishes.
+// A variable that can contribute to the smallest gap: its v lies between the lowest v of a variable
+// that can fall and the highest v of a variable that can rise.
 struct GapTerm {
   double value, rise, fall;  // rise = upper - beta, fall = beta - lower
 };
 
-// The thresholds with the smallest sum over the terms: it has corners at their values, where its
-// slope rises by the width between the bounds. There must be a term.
+// The interval of thresholds with the smallest sum over the terms. The sum has a corner at the
+// value of each term, where its slope rises by the width between the bounds. There must be at least
+// one term.
 inline std::pair<double, double> best_thresholds(std::vector<GapTerm>& terms) {
   std::sort(terms.begin(), terms.end(),
             [](const GapTerm& a, const GapTerm& b) { return a.value < b.value; });
@@ -41,7 +43,7 @@ inline std::pair<double, double> best_thresholds(std::vector<GapTerm>& terms) {
   return {std::min(first, last), last};
 }
 
-// The smallest sum over the terms.
+// The sum over the terms at the best threshold.
 inline double smallest_gap(std::vector<GapTerm>& terms) {
   if (terms.empty()) return 0;
   const double best = best_thresholds(terms).first;

@@ -95,11 +95,12 @@ struct Kernel {
   }
 };
 
-// An estimate of the rounding error in a sum of kernel values, from those of its terms.
+// An estimate of the rounding error in a sum of kernel values, from the errors of its terms.
 //
-// The errors of many are random, so their sum stays within four standard deviations. But a single
-// one may be most of the sum (a row and itself), and adding up the `terms` numbers of its product
-// is a random walk: each addition is off by up to one unit, 0.6 units on average.
+// The errors of many terms are random, so their sum stays within four standard deviations. But a
+// single kernel value may make up most of the sum (that of a row with itself). Adding up the
+// `terms` numbers of its inner product is a random walk: each addition is off by up to one unit,
+// 0.6 units on average.
 class RoundingOfSum {
  public:
   void add(double error) {

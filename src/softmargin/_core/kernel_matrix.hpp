@@ -205,7 +205,8 @@ class KernelMatrix {
     return stored_ + static_cast<std::size_t>(position) * ids_.size();
   }
 
-  // Several threads only if computing this many kernel values takes longer than starting them.
+  // Uses several threads only if computing this many kernel values takes longer than starting the
+  // threads.
   int threads_for(double values) const {
     return values * (source_.cost() + 8) > 4e6 ? threads_ : 1;
   }

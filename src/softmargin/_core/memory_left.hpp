@@ -1,4 +1,5 @@
-// Whether memory is left for others; asked by code that can manage with less.
+// Whether this many bytes can still be allocated. Code that can do with less memory checks this, so
+// that enough is left for other code.
 #pragma once
 
 #include <cstddef>

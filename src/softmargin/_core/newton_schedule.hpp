@@ -21,7 +21,8 @@ class NewtonSchedule {
   // The most variables of one step, which then takes a few seconds.
   static constexpr Index most_variables = 5000;
 
-  // Likewise, where its matrix may take a quarter of the memory that kernel rows may take.
+  // The same limit, lowered so that the matrix of a step fits into a quarter of the memory for
+  // kernel rows.
   static Index most_free(std::size_t cache_bytes) {
     const double fit = std::sqrt(static_cast<double>(cache_bytes) / 32);
     return static_cast<Index>(std::min<double>(most_variables, fit));
@@ -53,13 +54,14 @@ class NewtonSchedule {
   bool is_due(Index free, Index active) const {
     return free > 1 && is_due(newton_work(free, active));
   }
-  // For a step of this work.
+  // Whether a step that takes this much work is due.
   bool is_due(double work) const { return now_.work >= patience_ * work; }
 
-  // A step that takes more work ends where it is: other steps may bring variables to bounds sooner.
+  // A step that takes more work than this ends at its current point: other steps may bring
+  // variables to their bounds sooner.
   static double most_work(Index free, Index active) { return 3 * newton_work(free, active); }
 
-  // A step was taken, with this work and gain.
+  // Called after a step, with its work and gain; adapts the patience.
   void taken(double work, double gain) {
     const double recent = (now_.gain - older_.gain) / (now_.work - older_.work);
     const bool pays = 4 * gain > recent * work;

@@ -4,8 +4,8 @@
 //   subject to  lower <= beta + d <= upper,  and the sums of d that the dual keeps are zero,
 //
 // where beta are the free variables, d their changes, r their partial derivatives and K the kernel
-// matrix on them. The number of pair steps that this takes grows with the condition number of K;
-// the work of a Newton step does not.
+// matrix on them. Pair steps could find the same minimum, but their number grows with the condition
+// number of K; the work of a Newton step does not.
 //
 // Given: the dual, its free variables, and a function that fills in K. Returned: the new beta, set
 // in the dual, and the changes, by which the caller brings the gradient up to date. The objective
@@ -53,7 +53,7 @@ struct NewtonResult {
   double gain = 0;  // by how much the objective fell
   std::vector<Index> positions;
   std::vector<double> changes;  // of the sum of the parts, as rounded
-  Index bounds = 0;             // that were met
+  Index bounds = 0;             // how many bounds were met
   double work = 0;              // in the unit of the schedule
 
   bool moved() const { return !positions.empty(); }
@@ -88,7 +88,7 @@ class NewtonStep {
     return std::move(result_);
   }
 
-  // The same where no sum is kept, for any quadratic function of variables in bounds. fill(matrix)
+  // Minimises any quadratic function of variables within bounds, with no sum to keep. fill(matrix)
   // writes its second derivatives. Sets `beta` and returns the gain and the work.
   template <class Fill>
   NewtonResult take(BoundedVariables& variables, double tolerance, double floor, double most_work,
@@ -131,7 +131,7 @@ class NewtonStep {
 
   static constexpr std::size_t headroom = 8 << 20;  // bytes that are left to others
 
-  // Pair steps need less memory.
+  // Leaves it to pair steps, which need less memory.
   void give_up() {
     matrix_ = {};
     result_ = {};
@@ -139,8 +139,8 @@ class NewtonStep {
 
   Index size() const { return static_cast<Index>(beta_.size()); }
 
-  // Those closest to a bound last: they are likely to meet it, and the last ones are the cheapest
-  // to take out.
+  // Puts the variables closest to a bound last: they are likely to meet it, and the last variables
+  // are the cheapest to remove from the factor.
   static void sort_by_room(const Dual& dual, std::vector<Variable>& free) {
     std::vector<std::pair<double, Variable>> by_room;
     for (Variable v : free) {
@@ -380,7 +380,8 @@ class NewtonStep {
     }
   }
 
-  // Takes them out of the system: one by one, or by a new factor if they are many.
+  // Takes these variables out of the linear system: one by one, or by a new factorisation if there
+  // are many.
   bool take_out(const std::vector<Index>& met, Interruption& interruption) {
     const Index left = static_cast<Index>(std::count(on_bound_.begin(), on_bound_.end(), 0));
     if (12 * static_cast<Index>(met.size()) <= left) {
@@ -409,8 +410,8 @@ class NewtonStep {
     values.resize(kept.size());
   }
 
-  // Rounding must not change the sums: what it adds is taken from the variable that is farthest
-  // from its bounds. If it adds more than rounding can, there is no step.
+  // Rounding must not change the sums: the difference is subtracted from the variable that is
+  // farthest from its bounds. If the difference is too large to be rounding, there is no step.
   void write_back(Dual& dual, const std::vector<Variable>& free) {
     double drift[2] = {0, 0}, room[2] = {0, 0}, total = 0;
     Index roomiest[2] = {-1, -1};
@@ -435,8 +436,8 @@ class NewtonStep {
     set_all(dual, free);
   }
 
-  // The gradient depends on the sum of the parts only, and two parts may move far in opposite
-  // directions.
+  // The changes are those of the sum of the parts, because the gradient depends on this sum only,
+  // and two parts may move far in opposite directions.
   void set_all(Dual& dual, const std::vector<Variable>& free) {
     std::vector<Index>& positions = result_.positions;
     for (Variable v : free) positions.push_back(v.position);

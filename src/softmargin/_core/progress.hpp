@@ -1,4 +1,5 @@
-// The last resort against endless rounding: whether a solver still makes progress.
+// Whether a solver still makes progress: a last safeguard against loops that rounding would make
+// endless.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +11,10 @@ namespace softmargin {
 
 class Progress {
  public:
-  // A solver of this many variables. It has stalled after a long window in which neither the
-  // smallest violation nor the objective improved, or a very long one in which only the objective
-  // did. Variables without a bound can lower the objective for ever, so then only the violation
-  // counts.
+  // For a solver of `size` variables. It has stalled after a long window in which neither the
+  // smallest violation nor the objective improved, or after a very long window in which only the
+  // objective improved. Variables without a bound can lower the objective for ever; for these, only
+  // the violation counts.
   Progress(std::int64_t size, bool bounded)
       : window_(std::max<std::int64_t>(1'000'000, std::int64_t{1000} * size)),
         long_window_((bounded ? 50 : 1) * window_) {}

@@ -140,7 +140,7 @@ class RowCache {
     return (std::size_t{2} << 20) + 64 * sizeof(double) * rows_.size();
   }
 
-  // Memory has run out: half of what is used goes back to others.
+  // Called when memory has run out: frees half of the memory that the cache uses.
   void halve_budget(std::size_t more) {
     budget_ = std::min(budget_, used_) / 2;
     evict(more);

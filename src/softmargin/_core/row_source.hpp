@@ -40,7 +40,7 @@ class RowSource {
   virtual double rounding(const Index* rows, const double* coefficients, Index size) const = 0;
 };
 
-// The same error for kernel values that are given, so that only their rounding to Real counts.
+// The same estimate for given kernel values, whose only error is their rounding to Real.
 template <class Real>
 double rounding_of_given(double largest_value, const double* coefficients, Index size) {
   RoundingOfSum rounding;

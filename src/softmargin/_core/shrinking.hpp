@@ -113,7 +113,7 @@ class Shrinking {
   // Whether it pays to take `shrunk` of `active` variables out.
   virtual bool pays(Index shrunk, Index active) const = 0;
 
-  // The variables were reordered; from `active` on they are about to be taken out.
+  // Called after the variables were reordered, and before those from `active` on are taken out.
   virtual void reordered(const Dual& dual, const Matrix& matrix,
                          const std::vector<Index>& old_position, Index active) = 0;
 
@@ -126,8 +126,8 @@ class ShrinkingWithGBar final : public Shrinking<Real> {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // The start may already rest on bounds. The gradient is then computed as G-bar plus the rest, so
-  // that no row is computed twice.
+  // Variables may already be at bounds at the start. So the gradient is computed as G-bar plus the
+  // contribution of the free variables, and no row is computed twice.
   void start(Dual& dual, Matrix& matrix) override {
     g_bar_.assign(dual.size(), 0.0);
     accumulate(dual, matrix, 0, dual.size(), g_bar_.data(), [&](Index k) {

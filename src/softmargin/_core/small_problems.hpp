@@ -70,8 +70,8 @@ class SmallProblems {
       if (!of_fold) result.seconds += std::chrono::duration<double>(now - began).count();
       if (now >= end) break;
     }
-    // A slice may end between two problems. A caller that looks then sees the start of the next
-    // one.
+    // A slice may end between two problems. The state that the caller then sees is the start of the
+    // next problem.
     if (ended_ < count() && !current_) {
       Result& next = begin_current();
       next.status = current_->run(0, 0.0);
@@ -157,8 +157,8 @@ class SmallProblems {
   std::vector<Result> results_;
   std::unique_ptr<Decomposition<Real>> current_;
   std::int64_t ended_ = 0;       // problems
-  std::size_t point_ = 0;        // the one that the current problem is on its way to
-  std::int64_t iterations_ = 0;  // on this way
+  std::size_t point_ = 0;        // the point being solved for: 0, or the fold + 1
+  std::int64_t iterations_ = 0;  // on the way to this point
 };
 
 }  // namespace softmargin

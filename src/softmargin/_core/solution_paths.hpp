@@ -5,70 +5,21 @@
 //
 // Given: a kernel matrix; problems k on its rows ids[starts[k]] ... ids[starts[k + 1] - 1], in the
 // same arrays; and for each step of the path, p and bounds. Where only the bounds differ, by a
-// common factor, all variables are scaled by it: that is feasible, and the gradient follows without
-// a kernel value. Where no variable rests on a bound that moves outwards, nothing has to be scaled:
-// the solution is also that of every larger C.
+// common factor, a step starts from the last one's solution (continuation.hpp).
 #pragma once
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "continuation.hpp"
 #include "decomposition.hpp"
 #include "working_set/near_solution.hpp"
 
 namespace softmargin {
-
-// The factor on all variables at which the objective is least; infinite if there is none.
-inline double best_factor(const Dual& dual) {
-  double slope = 0, curvature = 0;
-  for (Index k = 0; k < dual.size(); ++k) {
-    const double beta = dual.total_beta(k);
-    slope += beta * dual.p[k];
-    curvature += beta * (dual.gradient[k] - dual.p[k]);
-    for (const Part& part : dual.parts) slope += part.offset * part.beta[k];
-  }
-  return curvature > 0 && slope < 0 ? -slope / curvature : infinity;
-}
-
-// dual.parts start at the solution of `before`, whose bounds are those of `dual` divided by
-// `scale`. Returns the gradient.
-//
-// Scaled variables are closer to the solution than any others that are as cheap, unless the kernel
-// matrix is nearly diagonal: then most variables leave their bounds at once. The factor at which
-// the objective is least shows that.
-inline std::vector<double> continue_from(const Dual& before, double scale, Dual& dual) {
-  bool bounded = false;
-  for (const Part& part : before.parts)
-    for (Index k = 0; k < before.size() && !bounded; ++k)
-      bounded = part.beta[k] != 0 && !part.is_free(k);
-  // The sums of separate parts are not zero, and grow with the bounds.
-  const bool all = scale < 1 || dual.separate || (bounded && std::isfinite(scale));
-  double ratio = all ? scale : 1;
-  if (ratio > 1 && !dual.separate) {
-    const double least = best_factor(before);
-    if (least < 0.3 * scale) ratio = std::max(least, 1.0);
-  }
-  for (std::size_t s = 0; s < dual.parts.size(); ++s) {
-    const Part& old = before.parts[s];
-    Part& part = dual.parts[s];
-    for (Index k = 0; k < dual.size(); ++k) {
-      const bool at_upper = ratio == scale && old.beta[k] == old.upper[k];
-      const bool at_lower = ratio == scale && old.beta[k] == old.lower[k];
-      part.set(k, at_upper   ? part.upper[k]
-                  : at_lower ? part.lower[k]
-                             : std::clamp(ratio * old.beta[k], part.lower[k], part.upper[k]));
-    }
-  }
-  std::vector<double> gradient(dual.p.size());
-  for (std::size_t k = 0; k < gradient.size(); ++k)
-    gradient[k] = ratio * (before.gradient[k] - before.p[k]) + dual.p[k];
-  return gradient;
-}
 
 template <class Real>
 class SolutionPaths {
@@ -156,7 +107,8 @@ class SolutionPaths {
     Dual dual = state_(step(), begin, end);
     const bool continues = step() > 0 && scales_[step()] > 0;
     std::vector<double> gradient;
-    if (continues) gradient = continue_from(before_, scales_[step()], dual);
+    if (continues)
+      gradient = Continuation<Real>(before_, scales_[step()], source_->stored()).start(dual);
     std::vector<Index> ids(size);
     std::iota(ids.begin(), ids.end(), Index(0));
     current_ = std::make_unique<Decomposition<Real>>(

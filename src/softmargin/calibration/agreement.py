@@ -1,9 +1,10 @@
 """Probabilities whose largest entry is that of the predicted class.
 
 A vote over pairs of classes and the coupling of their probabilities can disagree.  Where they do,
-the probabilities move to the nearest ones (in Kullback-Leibler divergence from them) in which no
-class exceeds the predicted one: that class and those that exceed it share their mean.  Of several
-equal entries ``argmax`` takes the first, so the predicted class then gets the next larger number.
+the probabilities are replaced by the nearest ones (in Kullback-Leibler divergence) in which no
+class exceeds the predicted class: the predicted class and the classes that exceed it all get the
+mean of their probabilities.  Of several equal entries ``argmax`` takes the first, so the predicted
+class gets the next larger floating-point number where it would only tie.
 """
 
 from __future__ import annotations

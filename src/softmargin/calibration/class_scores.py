@@ -24,7 +24,7 @@ STIFFNESS = 1.0
 RIDGE = 3.0
 MOST_MIXED = 100
 BLOCK_NUMBERS = 2**20
-"""Scores that are looked at together: a limit on memory."""
+"""How many scores are processed at a time, to limit memory."""
 
 
 def score_probabilities(scores: Array, slopes: Array, mixing: Array) -> Array:
@@ -92,8 +92,8 @@ def fit_scores(scores: Array, codes: NDArray[np.intp], weight: Array) -> tuple[A
 
 
 def _targets(codes: NDArray[np.intp], weight: Array, classes: int) -> tuple[Array, Array]:
-    """By class: the target of that class for its examples, which is Platt's, and that of each other
-    class, which have equal shares of the rest."""
+    """For the examples of each class: the target probability of their own class, which is Platt's,
+    and of each other class; the others share the rest equally."""
     count = np.bincount(codes, weights=weight, minlength=classes)
     return (count + 1) / (count + 2), 1 / ((count + 2) * (classes - 1))
 

@@ -1,9 +1,9 @@
 """LIBSVM's probability that a point is an inlier of a one-class machine.
 
-Ten thresholds on the decision value, in increasing order: the number of thresholds at or below a
-value, divided by ten, is its probability.  They lie halfway between eleven points: five that split
-the negative decision values of the training examples into parts of equal number, zero, and five
-that do so for the others.
+There are ten thresholds on the decision value, in increasing order.  The number of thresholds at or
+below a value, divided by ten, is its probability.  The thresholds lie halfway between eleven
+points: five that split the negative decision values of the training examples into groups of equal
+size, zero, and five that split the other values in the same way.
 """
 
 from __future__ import annotations

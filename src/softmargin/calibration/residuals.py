@@ -17,8 +17,9 @@ OUTLIER = 5
 
 
 def sorted_residuals(residuals: Array, weight: Array) -> Array:
-    """Two rows: the absolute residuals in increasing order, and the share of the weight up to each,
-    where an unseen example of average weight counts as larger than all."""
+    """Two rows: the absolute residuals in increasing order, and the share of the total weight up to
+    each.  The total includes an unseen example of average weight, whose residual counts as larger
+    than all others."""
     taken = weight > 0
     size, own = np.abs(residuals[taken]), weight[taken]
     order = np.argsort(size, kind="stable")

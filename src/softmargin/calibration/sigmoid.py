@@ -1,9 +1,9 @@
 """Platt's sigmoid: the probability of the positive class is 1 / (1 + exp(A f + B)).
 
-A and B minimise the log loss at the decision values f, against targets drawn towards 1/2 by one
-example a class: (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), n the total weight of each class (Platt,
-2000).  The problem is convex in two variables; Newton's method with backtracking solves it (Lin,
-Lin and Weng, 2007).
+A and B minimise the log loss at the decision values f, against targets that are moved towards 1/2
+as if by one more example of each class: (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), where n1 and n0 are
+the total weights of the classes (Platt, 2000).  The problem is convex in two variables; Newton's
+method with backtracking solves it (Lin, Lin and Weng, 2007).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def fit_sigmoids(
     values: Array, positive: NDArray[np.bool_], weight: Array, starts: Starts = ()
 ) -> tuple[Array, Array]:
     """A and B of each problem: problem k has the values from starts[k] to starts[k + 1].  All are
-    solved together, because most of their time would be that of calling numpy."""
+    solved together, because separately most of the time would be the overhead of NumPy calls."""
     each = Segments(starts, len(values))
     ones, zeros = (each.sum(np.where(own, weight, 0.0)) for own in (positive, ~positive))
     targets = soft_targets(positive, each.spread(ones), each.spread(zeros))

@@ -38,8 +38,8 @@ examples:
 
 
 def command() -> int:
-    """What the installed command calls.  Nobody else uses the estimators of this process, so they
-    do without scikit-learn's base classes, whose import is slow."""
+    """The entry point of the installed command.  Only the command uses the estimators of this
+    process, so they do without scikit-learn's base classes, whose import is slow."""
     from softmargin import estimator
 
     estimator.PLAIN = True
@@ -47,8 +47,9 @@ def command() -> int:
 
 
 def _take_interrupts() -> None:
-    """Makes Ctrl-C a KeyboardInterrupt, if ``__main__`` has left it to end the process at once.
-    NumPy comes first: it reports an interrupt in the middle of its import as a broken install."""
+    """Makes Ctrl-C raise KeyboardInterrupt; before, ``__main__`` lets it end the process at once.
+    NumPy is imported first, because it reports an interrupt during its import as a broken
+    installation."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         import numpy  # noqa: F401
         import scipy.sparse  # noqa: F401

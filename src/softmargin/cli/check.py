@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _source(path: str) -> Callable[[], Any]:
-    """A function that returns the file, to be read from its start, at each call.  Standard input is
-    kept in memory, because it can be read only once."""
+    """A function that returns the file, ready to be read from its start, each time it is called.
+    Standard input is kept in memory, because it can be read only once."""
     from softmargin.io.streams import Named, reading
 
     if path != "-":

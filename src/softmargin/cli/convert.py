@@ -4,8 +4,8 @@ Models: .softmargin is softmargin's own format, anything else LIBSVM's text, or 
 linear machine. Data: .csv, .npz and .parquet, anything else LIBSVM's text; a compressed file has a
 second suffix, as in data.csv.gz.
 
---to blocks writes data to a folder of blocks, which linear machines train on and predict without
-having all of it in memory.
+--to blocks writes data to a folder of blocks. Linear machines train on such a folder, and predict
+its rows, without holding all of it in memory.
 
 examples:
   softmargin convert heart_scale.model heart_scale.softmargin
@@ -45,9 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--block-size",
         type=float,
         metavar="MB",
-        help="of a block in memory; training has two of them there (default: 100)",
+        help="size of a block in memory; training holds two blocks in memory (default: 100)",
     )
-    add("--float32", action="store_true", help="of blocks: values of half the size")
+    add(
+        "--float32",
+        action="store_true",
+        help="store the values of blocks in float32, half the size",
+    )
     add("--zero-based", action="store_true", help="indices of LIBSVM text count from 0")
     add_json_argument(parser)
     add_data_arguments(parser)

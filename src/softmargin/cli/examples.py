@@ -70,7 +70,7 @@ def ask_whether_classes(args: argparse.Namespace, y: Any, remedy: str) -> None:
 
 def training_examples(args: argparse.Namespace, data: Data) -> Examples:
     if args.formulation is None and not args.linear:
-        ask_whether_classes(args, data.y, "If they are classes, say -s c-svc.")
+        ask_whether_classes(args, data.y, "If they are classes, use whole numbers and -s c-svc.")
     named = linear_name(args.linear) if args.linear else args.formulation
     regression = named in (*REGRESSIONS, *LINEAR_REGRESSIONS)
     y = data.y if regression else as_labels(data.y)

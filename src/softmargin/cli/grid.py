@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_grid_arguments(parser)
     add("--seed", type=seed, default=0, help="seed of the folds (default: 0)")
     add("--out", metavar="FILE", help="write all points to this file, as they come")
-    add("--resume", action="store_true", help="leave out the points that --out FILE has already")
+    add("--resume", action="store_true", help="skip the points that --out FILE already has")
     add("--png", metavar="FILE", help="draw a map of the points (needs matplotlib)")
     add("--csv", action="store_true", help="print the points as CSV")
     add("-q", "--quiet", action="store_true", help="print the best point only")

@@ -26,7 +26,9 @@ def exponents(word: str) -> list[float]:
         raise argparse.ArgumentTypeError(f"{word!r} is not of the form BEGIN,END,STEP") from None
     count = (end - begin) / step if step else -1
     if not 0 <= count < 1000:
-        raise argparse.ArgumentTypeError(f"{word!r}: STEP does not lead from BEGIN to END")
+        raise argparse.ArgumentTypeError(
+            f"{word!r}: STEP must lead from BEGIN to END, in at most 1000 values"
+        )
     if max(abs(begin), abs(end)) > 1000:
         raise argparse.ArgumentTypeError(f"{word!r}: powers of two from -1000 to 1000 are possible")
     return [begin + k * step for k in range(int(count + 1e-9) + 1)]
@@ -66,7 +68,7 @@ class Point:
     log2c: float
     log2g: float
     score: float
-    """Accuracy, or of a regression minus the mean squared error: larger is better."""
+    """Accuracy, or for a regression minus the mean squared error: larger is better."""
 
     @property
     def C(self) -> float:  # noqa: N802 - the name of the parameter
@@ -158,7 +160,7 @@ class GridSearch:
                 self._count(places[answer.cell.number][0], answer, len(folds))
 
     def _count(self, place: Exponents, answer: Any, folds: int) -> None:
-        """Adds up what is wrong; with the last fold, the point is done."""
+        """Adds up the errors of a fold; the last fold completes the point."""
         told, y = answer.predictions, self.examples.y
         if told is None:
             return

@@ -124,7 +124,9 @@ def switch(word: str) -> bool:
 
 def threads(word: str) -> int:
     if not re.fullmatch(r"-?[1-9]\d{0,8}", word):
-        raise argparse.ArgumentTypeError(f"{word!r} is neither 1 or more nor -1 (all processors)")
+        raise argparse.ArgumentTypeError(
+            f"{word!r} is not a number of threads: use 1 or more, or -1 for all processors"
+        )
     return int(word)
 
 
@@ -215,8 +217,8 @@ def _add_problem(add: Callable[..., Any]) -> None:
         default="one-vs-one",
         metavar="NAME",
         help="how c-svc treats more than two classes: one-vs-one, one-vs-rest, or all of them in"
-        " one problem, weston-watkins or crammer-singer; models of all but the first are in"
-        " softmargin's format (default: one-vs-one)",
+        " one problem, weston-watkins or crammer-singer; only one-vs-one fits into LIBSVM's format"
+        " (default: one-vs-one)",
     )
     add(
         "--class-weight",
@@ -224,7 +226,7 @@ def _add_problem(add: Callable[..., Any]) -> None:
         action="append",
         default=[],
         metavar="LABEL=WEIGHT",
-        help="multiply C (of nu-svc: the weight of each example) by WEIGHT for class LABEL; also"
+        help="multiply C (for nu-svc: the weight of each example) by WEIGHT for class LABEL; also"
         " -wLABEL WEIGHT, as in -w1 5",
     )
     add(
@@ -232,9 +234,9 @@ def _add_problem(add: Callable[..., Any]) -> None:
         "--probability",
         choices=("0", "1"),
         default="0",
-        help="1: train for predict -b 1 too: probabilities of the classes, or the scale of a"
-        " regression's errors; LIBSVM's own in LIBSVM's format, in softmargin's those that agree"
-        " with the prediction (default: 0)",
+        help="1: also compute what predict -b 1 needs: probabilities of the classes, or the scale"
+        " of a regression's errors; LIBSVM's format gets LIBSVM's probabilities, softmargin's"
+        " format those that agree with the prediction (default: 0)",
     )
 
 
@@ -261,7 +263,7 @@ def _add_solver(add: Callable[..., Any]) -> None:
         "--gap-tol",
         type=gap_tolerance,
         metavar="G",
-        help="the relative duality gap that a fit must also reach; none: only -e counts"
+        help="the relative duality gap that a fit must also reach; with none, only -e counts"
         " (default: 0.001; none for a linear machine, whose -e already limits the gap)",
     )
     add(
@@ -269,7 +271,7 @@ def _add_solver(add: Callable[..., Any]) -> None:
         type=switch,
         default=True,
         metavar="0|1",
-        help="take variables that seem settled out of the problem; also -h 0 or -h 1, as in"
+        help="leave out variables that are probably at their final bound; also -h 0 or -h 1, as in"
         " svm-train (default: 1)",
     )
     add(
@@ -284,14 +286,14 @@ def _add_solver(add: Callable[..., Any]) -> None:
         "--precision",
         choices=("auto", "float32", "float64"),
         default="auto",
-        help="of the kernel values (default: auto)",
+        help="type of the kernel values (default: auto)",
     )
     add(
         "--threads",
         type=threads,
         metavar="N",
-        help="how many threads train, -1 for one per processor (default: -1, or what"
-        " OMP_NUM_THREADS says; of a linear machine 1)",
+        help="number of threads, -1 for one per processor (default: -1, or the value of"
+        " OMP_NUM_THREADS; 1 for a linear machine)",
     )
     add("--max-iter", type=int, default=-1, metavar="N", help="limit on the solver's iterations")
 
@@ -304,9 +306,9 @@ def _add_linear(add: Callable[..., Any]) -> None:
         help="a linear machine instead of a kernel machine: weston-watkins, crammer-singer,"
         " one-vs-rest (hinge loss), squared-hinge (one-vs-rest), l1 (the same with an L1 penalty),"
         " svr or squared-svr; or the number that LIBLINEAR's train -s has for it (1 to 5, 11 to"
-        " 13); of the options above -c, -p (svr), -e (then the relative duality gap), --gap-tol,"
-        " --shrinking, --precision (of the weights), --threads, --max-iter (passes) and class"
-        " weights apply",
+        " 13); of the options above, these apply: -c, -p (svr), -e (the relative duality gap),"
+        " --gap-tol, --shrinking, --precision (of the weights), --threads, --max-iter (passes) and"
+        " class weights",
     )
     add("--no-intercept", action="store_true", help="a linear machine without a constant")
 

@@ -1,11 +1,11 @@
 """Predict with a model, as svm-predict does.
 
-With an output file, the predictions go there, one in a line, and the score to standard output;
-without, the predictions go to standard output and the score to standard error. The score compares
-with the labels or targets of the data file; data without them are predicted without a score.
+With an output file, the predictions go to this file, one per line, and the score to standard
+output. Without one, the predictions go to standard output and the score to standard error. The
+score compares the predictions with the labels or targets of the data file, if it has them.
 
-Columns of .csv and .parquet files are matched by name where the model has their names: their order
-does not matter, a missing one is an error, others are ignored with a note.
+If the model has the names of its columns, the columns of .csv and .parquet files are matched by
+name: their order does not matter, a missing column is an error, and others are ignored with a note.
 
 examples:
   softmargin predict heart_scale heart_scale.model predictions
@@ -46,16 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--decision-values",
         action="store_true",
-        help="write the decision values behind each"
-        " prediction, in the order of the pairs of classes",
+        help="write the decision values after each prediction, in the order of the pairs of"
+        " classes",
     )
     add(
         "-b",
         "--probability",
         choices=("0", "1"),
         default="0",
-        help="1: write the probability of each class behind each prediction, which is the most"
-        " probable one; for models of svm-train -b 1 (default: 0)",
+        help="1: write the probability of each class after each prediction, which is the most"
+        " probable class; for models that were trained with -b 1 (default: 0)",
     )
     add("-q", "--quiet", action="store_true", help="do not print the score")
     add_json_argument(parser)
@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _predictions(args: argparse.Namespace, record: Any, points: Any) -> tuple[Any, Any, Any]:
-    """Predictions, what is written behind them, and the labels of these columns."""
+    """Predictions, the columns that are written after each of them, and the labels of these
+    columns."""
     if args.probability == "1":
         return _probabilities(args, record, points)
     predicted, columns = record.predict(points)

@@ -1,7 +1,7 @@
 """Write a report of a model as one HTML file: machine, certificate, convergence, and its score.
 
-The file needs no other and loads nothing: send it, or open it in a browser. With a data file, it
-says how well the machine does there: confusion of classes, or residuals. Its pictures need
+The file is self-contained: send it, or open it in a browser. With a data file, the report also
+says how well the machine does on these data: confusion of classes, or residuals. Its pictures need
 matplotlib.
 
 examples:
@@ -22,7 +22,7 @@ from softmargin.cli.terminal import say
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", help="a model of softmargin, LIBSVM or LIBLINEAR")
-    add("data", nargs="?", help=f"what to judge it by: {DATA_FORMATS}")
+    add("data", nargs="?", help=f"data to evaluate it on: {DATA_FORMATS}")
     add("-o", "--output", help="the file to write (default: the model's name and .html)")
     add("-q", "--quiet", action="store_true", help="do not print the name of the file")
     add_data_arguments(parser)

@@ -1,7 +1,7 @@
 """Scale the features of a data file to a range, as svm-scale does.
 
 Test data must be scaled with the range of the training data: save it with -s, restore it with -r.
-Features that are constant, or that the restored range does not know, are left out. Data without
+Features that are constant, or that the restored ranges do not list, are left out. Data without
 labels are scaled, too. Columns of tables are matched by name.
 
 examples:
@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         default="-",
-        help="where to write the scaled data; its name says the"
-        " format (default: LIBSVM text to standard output)",
+        help="where to write the scaled data; the suffix decides the format (default: LIBSVM text"
+        " to standard output)",
     )
     add_data_arguments(parser)
 

@@ -105,8 +105,8 @@ def _class_lines(result: dict[str, Any], columns: int) -> list[str]:
 
 
 def _confusion_lines(names: list[str], width: int, table: Any, columns: int) -> list[str]:
-    """The confusion matrix.  Where its names are too long for the terminal, its columns have their
-    beginnings, and where even the counts are too long, there is none."""
+    """The confusion matrix.  If the class names are too wide for the terminal, they are cut off at
+    the top of the columns; if even the counts are too wide, the matrix is left out."""
     if table is None:
         return []
     count = len(str(max(map(max, table))))

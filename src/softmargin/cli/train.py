@@ -1,12 +1,12 @@
 """Train a machine on a data file and write its model, as svm-train does.
 
-The model is written in LIBSVM's text format, which svm-predict reads too, or in softmargin's own,
-with the certificate of how optimal it is and the names of the columns, which predict matches.
-softmargin's own is the format for names that end in .softmargin, and, unless the name ends in
-.model, for .csv and .parquet files and for classes that are words. The text of a linear machine is
-LIBLINEAR's.
+The model is written in LIBSVM's text format, which svm-predict reads too (a linear machine: in
+LIBLINEAR's), or in softmargin's own format. softmargin's own format also keeps the certificate, and
+the names of the columns, by which predict matches them. It is used if the name of the model ends in
+.softmargin. Unless the name ends in .model, it is also used for .csv and .parquet files, and for
+classes that are words.
 
-With options in svm-train's letters alone (-c 10 -g 0.5), the report ends with svm-train's lines.
+If all options are svm-train's short ones (-c 10 -g 0.5), the report ends with svm-train's lines.
 
 examples:
   softmargin train heart_scale                    # writes heart_scale.model
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         nargs="?",
         help="where to write the model (default: in the current folder, the data's name + .model,"
-        " or + .softmargin where that is the format)",
+        " or + .softmargin if that is the format)",
     )
     add_machine_arguments(parser)
     add(

@@ -24,6 +24,8 @@ T = TypeVar("T")
 POLL = 0.2
 """Seconds between two looks at the limits of a fit, while it waits."""
 LOST = (CancelledError, KilledWorker, CommClosedError, ConnectionError)
+NOT_SENT = (*LOST, OSError, TimeoutError, distributed.TimeoutError, KeyError)
+"""KeyError: a worker was lost after it had received data, before the scheduler had noted so."""
 
 
 class ClusterError(RuntimeError):
@@ -117,7 +119,7 @@ class Cluster:
                         list(values), hash=False, timeout=self.patience, broadcast=everywhere
                     )
                 break
-            except (*LOST, OSError, TimeoutError, distributed.TimeoutError) as error:
+            except NOT_SENT as error:
                 if time.monotonic() > end:
                     raise self._error("to send data to a worker") from error
                 time.sleep(POLL)

@@ -1,5 +1,5 @@
-"""All classes in one problem, with one score per class, as in one-vs-rest (which see for the layout
-of ``dual_coef``)."""
+"""All classes in one problem, with one score per class.  The layout of ``dual_coef`` is that of
+one-vs-rest (:mod:`softmargin.estimator.one_vs_rest`)."""
 
 from __future__ import annotations
 

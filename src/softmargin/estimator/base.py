@@ -172,7 +172,7 @@ class Observed(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return False
 
     def _warn_unless_converged(self) -> None:
-        """``fit`` must call it directly, so that the warning points to the caller of ``fit``."""
+        """Call this only from ``fit`` itself: the warning then points to the caller of ``fit``."""
         solution = self.solution_
         if not solution.converged:
             reason, known = solution.stop_reason, solution.convexity is not Convexity.REFUTED
@@ -201,8 +201,8 @@ def _distance(solution: Solution, gap_tol: float | None) -> str:
 
 
 def parameter_names(machine: Observed) -> set[str]:
-    """scikit-learn's get_params inspects the signature at every call, which takes longer than some
-    fits of a search."""
+    """The names of the parameters, cached for each class: scikit-learn's get_params inspects the
+    signature at every call, which takes longer than some fits of a search."""
     kind: Any = type(machine)
     return set(_checked_defaults(kind))
 

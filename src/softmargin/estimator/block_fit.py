@@ -84,7 +84,7 @@ def load(X: Any, y: Any, weight: Any = None) -> ExampleBlock:
             f" {weight.shape}. X, y and sample_weight must be cut at the same rows."
         )
     if not np.isfinite(weight).all():
-        raise ValueError("sample_weight has values that are not finite.")
+        raise ValueError("sample_weight contains NaN or infinity; every weight must be finite.")
     return ExampleBlock(X, y, np.maximum(weight, 0.0))
 
 
@@ -95,7 +95,7 @@ def summarise(block: ExampleBlock, classes: bool, digest: bool) -> Summary:
         labels, codes = np.unique(block.y, return_inverse=True)
         weights = np.bincount(codes, weights=block.weight, minlength=len(labels))
     elif not classes and not np.isfinite(np.asarray(block.y, np.float64)).all():
-        raise ValueError("y has values that are not finite.")
+        raise ValueError("y contains NaN or infinity; every target must be finite.")
     found = hashlib.sha256()
     for array in [*arrays_of(block.X), block.y, block.weight] if digest else []:
         found.update(f"{array.dtype.str}{array.shape}".encode())
@@ -105,8 +105,9 @@ def summarise(block: ExampleBlock, classes: bool, digest: bool) -> Summary:
 
 
 def bare(machine: LinearMachine) -> LinearMachine:
-    """A copy with all that states the problem and that predicts, but without what watches a fit: on
-    another machine that may not exist, and it may not fit into a message."""
+    """A copy without callbacks, checkpoint and the like, which may not exist on another computer or
+    may be too large for a message.  It keeps everything that is needed to state the problem and to
+    predict."""
     copied = copy.copy(machine)
     copied.callbacks = copied.checkpoint = None
     copied.__dict__.pop("_history", None)

@@ -28,7 +28,7 @@ class DiskSource:
     def crew(self, machine: LinearMachine, duals: Sequence[Dual], watch: Watch) -> LocalCrew:
         def every(work: Callable[[int, Problem], Any]) -> Iterator[Any]:
             def on(k: int, *arrays: Any) -> Any:
-                # Checked when the blocks were summarised.
+                # The arrays were checked when the blocks were summarised.
                 return work(k, block_fit.state(ExampleBlock(*arrays), machine))
 
             return self._each(on)
@@ -36,8 +36,8 @@ class DiskSource:
         return LocalCrew(every, duals, machine._columns)
 
     def _each(self, use: Callable[..., Any]) -> Iterator[Any]:
-        """What `use` makes of the number, X, y and weights of each block.  The next one is read
-        meanwhile; a block is forgotten before the one after the next is read."""
+        """The results of `use` for each block, called with its number, X, y and weights.  The next
+        block is read meanwhile, and a block is released before the one after the next is read."""
         with ThreadPoolExecutor(1) as reader:
             coming = reader.submit(self.blocks.read, 0)
             for k in range(len(self.blocks)):

@@ -37,8 +37,8 @@ class ExamplesByClass:
         return replace(self, price=np.where(left_out[self.order], 0.0, self.price))
 
     def support(self, whole: Array) -> tuple[Indices, Indices, Array]:
-        """The support vectors, how many each class has, and their coefficients, of coefficients
-        for all examples in `order`."""
+        """From the coefficients of all examples in `order`: the support vectors, how many each
+        class has, and their coefficients."""
         used = whole.any(axis=0)
         n_support = np.add.reduceat(used.astype(np.int32), self.class_starts[:-1], dtype=np.int32)
         return self.order[used], n_support, whole[:, used]

@@ -94,7 +94,7 @@ class Intervals:
     def _half_width(self, coverage: float) -> float:
         if hasattr(self, "_residuals"):
             return half_width(self._residuals, coverage)
-        if hasattr(self, "probA_"):  # a model of svm-train -b 1 has only this
+        if hasattr(self, "probA_"):  # a model of svm-train -b 1 has no residuals, only this scale
             return laplace_half_width(float(self.probA_[0]), coverage)
         raise NotFittedError(
             "predict_interval is not available when fitted with probability=False. Fit again with"

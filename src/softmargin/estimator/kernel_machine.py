@@ -52,8 +52,8 @@ Indices = NDArray[np.int32]
 
 
 def useful_bytes(examples: int) -> int:
-    """Bytes that hold all kernel rows, and of which a quarter holds the matrix of a Newton step on
-    one variable of every example."""
+    """The most bytes that a cache can use: enough for all kernel rows, and such that a quarter of
+    them (the share of Newton steps) holds the matrix of a step on one variable of every example."""
     return max(8 * examples**2, 32 * min(examples, _core.MOST_FREE) ** 2)
 
 
@@ -130,9 +130,9 @@ class KernelMachine(Saving, Fitted, Observed):
     def _solve(
         self, X: Any, weight: Array, problems: Problems, began: float, folds: Folds | None = None
     ) -> FitResult:
-        """Solves the problems of a fit that began at `began`, and their folds; `weight` is that of
-        each example of X.  A fit that may be stopped, and then keeps its model, solves all its
-        problems before the first fold: see `_solve_folds`."""
+        """Solves the problems of a fit that began at `began`, and their folds; `weight` has the
+        weight of each example of X.  A fit that may be stopped early and keep its model solves all
+        its problems before the first fold: see `_solve_folds`."""
         may_stop = self.time_limit is not None or self.on_interrupt == "keep"
         at_once = folds if not may_stop and self.checkpoint is None else None
         kernel, count = self._make_kernel(X, weight), len(problems.sizes)
@@ -147,7 +147,7 @@ class KernelMachine(Saving, Fitted, Observed):
             return self._train(kernel, X, problems, watch, recorder, kept, at_once)
 
     def _solve_folds(self, X: Any, result: FitResult, folds: Folds, watch: Watch) -> FitResult:
-        """The folds of a fit that has come to its end."""
+        """Solves the folds of a fit whose problems have all ended."""
         kept, started = result.kept(), copy.copy(self)
         started.max_iter = 0
         return started._train(result.kernel, X, result.problems, watch, None, kept, folds)

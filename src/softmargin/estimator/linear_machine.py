@@ -34,7 +34,8 @@ from softmargin.watching import RELATIVE_GAP, Watch
 
 Codes = NDArray[np.intp]
 SMALL_BYTES = 2**20
-"""Weights up to here always have room: to ask for the free memory takes a millisecond."""
+"""For weights of up to this many bytes, free memory is not checked, because the check takes a
+millisecond."""
 
 
 class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
@@ -100,8 +101,9 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
         keep_start: bool = False,
     ) -> None:
         """Solves the problem and keeps the result.  A warm start matches examples of the same class
-        (`codes`, indices into `classes`); a regression has a single class.  `began`: when the fit
-        did; `keep_start`: whether the caller continues from the result, until `_drop_start`."""
+        (`codes`, indices into `classes`); a regression has a single class.  `began` is the time at
+        which the fit began; `keep_start`: keep the dual variables for another fit, until the caller
+        calls `_drop_start`."""
         check_room_for_weights(problem.X.shape[1], problem.columns)
         if problem.free_intercept:
             self._check_free_intercept(problem)
@@ -138,7 +140,10 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
         from softmargin.estimator.disk_blocks import DiskSource
 
         if y is not None or sample_weight is not None:
-            raise ValueError("The blocks have y and the weights: give neither to fit.")
+            raise ValueError(
+                "Blocks on disk contain their targets and weights. Call fit without y and"
+                " sample_weight."
+            )
         supported = {
             "penalty": getattr(self, "penalty", "l2") == "l2",
             "dual": self.dual is not False,
@@ -227,7 +232,8 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
         codes: Codes,
         recorder: Recorder | None,
     ) -> dict[int, Point]:
-        """The points that the parts continue from: those of a checkpoint, or of the last fit."""
+        """The points to continue from, one per part of the problem: from a checkpoint, or from the
+        last fit."""
         starts = dict(recorder.points) if recorder else {}
         kept: KeptBlocks | None = getattr(self, "_kept", None) if self.warm_start else None
         if kept is None:

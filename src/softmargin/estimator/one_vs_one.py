@@ -115,7 +115,7 @@ def vote(sums: Array, intercept: Array, threads: int = 1) -> NDArray[np.int64]:
 
 def class_values(values: Array, classes: int) -> Array:
     """One value per class: its votes, plus the confidence of its pairs to break ties."""
-    # Imported only here, because a vote does not need scikit-learn.
+    # Imported here, not at the top, because a plain vote does not need scikit-learn.
     from sklearn.utils.multiclass import _ovr_decision_function
 
     return np.asarray(_ovr_decision_function(values < 0, -values, classes))

@@ -35,7 +35,7 @@ rows that it holds out; None if the time was too short."""
 FOLDS = 5
 SEED = 0
 EARLY = {StopReason.TIME_LIMIT, StopReason.INTERRUPTED}
-"""A fit that ended for one of these has no probabilities."""
+"""A fit that ended for one of these reasons has no probabilities."""
 MISSING = -1.0
 """The score of a class that a fold was not trained on."""
 QUIET = {
@@ -154,7 +154,7 @@ def class_scores(
             continue
         left = seconds_left(machine, began)
         with warnings.catch_warnings():
-            # A fold that ends at max_iter: the fit of all examples has said so already.
+            # If a fold stops at max_iter, do not warn: the fit of all examples has done so already.
             warnings.simplefilter("ignore", ConvergenceWarning)
             values = None if left == 0.0 else fit_fold(X, y, weight, (train, test), left)
         if values is None:
@@ -166,7 +166,7 @@ def class_scores(
 
 
 def known_values(machine: Any, y: Any, weight: Array) -> OutOfFold | None:
-    """Those that a search has computed already."""
+    """The values of held-out examples that a search has already computed, if there are any."""
     find = KNOWN.get()
     values = None if find is None else find(machine, y)
     rows = np.flatnonzero(weight > 0)
@@ -187,8 +187,8 @@ def was_stopped(machine: Any) -> bool:
 
 def warn_that_it_stopped() -> None:
     warnings.warn(
-        "The fit was stopped before it had probabilities: the machine predicts, but without"
-        " them. Allow more time, or fit with probability=False.",
+        "The fit was stopped before it had probabilities: predict works, but predict_proba and"
+        " predict_interval do not. Allow more time, or fit with probability=False.",
         ConvergenceWarning,
         stacklevel=6,
     )

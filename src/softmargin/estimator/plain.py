@@ -57,7 +57,7 @@ class NotFittedError(ValueError): ...
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """The command asks for probabilities only where there are any."""
+    """Returns the method unchanged: the command line calls it only if there are probabilities."""
     return lambda method: method
 
 

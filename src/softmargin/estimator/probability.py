@@ -71,7 +71,8 @@ class PredictProba:
         return np.log(self._probabilities(X))
 
     def _check_calibrated(self, name: str) -> None:
-        """`name`: an attribute that is there, and not empty, if the machine was calibrated."""
+        """Raises an error unless the machine was calibrated, that is, unless the attribute `name`
+        exists and is not empty."""
         if not len(getattr(self, name, ())):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False. Fit again with"

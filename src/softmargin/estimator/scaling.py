@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from softmargin.problem.kernels import DIFFERENCES, FunctionOfProducts
 
 LARGE = 1e12
-"""Data are too large if gamma |x|^2 exceeds this; below, visible rounding is due to large
-coefficients."""
+"""Data are too large if gamma |x|^2 exceeds this.  Below it, rounding is visible only because
+coefficients are large."""
 
 
 def warn_unless_scaled(machine: Any, X: Any, stacklevel: int) -> None:

@@ -25,15 +25,16 @@ from softmargin.fitting.sklearn_callbacks import DURING_FIT
 Array = NDArray[np.float64]
 
 CHECKS = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
-"""What scikit-learn's validation makes sure of."""
+"""Arguments of scikit-learn's validation: the types and formats that it accepts."""
 
 INTEGERS = "iub"
-"""Kinds of arrays."""
+"""The dtype kinds of integer and boolean arrays."""
 
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[float]:
-    """A fit that fails leaves the estimator as it was.  Gives the time at which the fit began."""
+    """Restores the estimator's attributes if the fit fails.  Yields the time at which the fit
+    began."""
     before = dict(estimator.__dict__)
     try:
         yield time.perf_counter()
@@ -81,18 +82,25 @@ def validate_examples(estimator: Any, X: Any, y: Any, numeric_target: bool) -> t
 
 
 def classes_of(y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
-    """The labels, the classes, and the number of each label's class.  Integers are always valid
-    labels; scikit-learn's check of them, a tenth of the time of a small fit, can only warn that
-    there are very many classes."""
+    """The labels, the classes, and the number of each label's class.  Whole numbers are always
+    valid labels; scikit-learn's check of them, a tenth of the time of a small fit, can only warn
+    that there are very many classes."""
     labels = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
-    if labels.dtype.kind in INTEGERS:
-        classes, codes = np.unique(labels, return_inverse=True)
-        if 2 * len(classes) <= len(labels):
-            return labels, classes, codes
-    elif labels.dtype.kind == "f":
+    if labels.dtype.kind == "f" and not _all_finite(labels):
         assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return labels, *np.unique(labels, return_inverse=True)
+    if labels.dtype.kind not in INTEGERS + "f":
+        check_classification_targets(labels)
+        return labels, *np.unique(labels, return_inverse=True)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if 2 * len(classes) > len(labels) or not _are_whole(classes):
+        check_classification_targets(labels)
+    return labels, classes, codes
+
+
+def _are_whole(classes: NDArray[Any]) -> bool:
+    return classes.dtype.kind in INTEGERS or bool(
+        np.all((classes == np.floor(classes)) & (np.abs(classes) < 2**53))
+    )
 
 
 def indexable(X: Any) -> Any:
@@ -172,7 +180,7 @@ def prices(C: float, weight: Array, factor: Any = 1.0) -> Array:
     if vanished.any() or (np.isinf(price).any() and not np.isinf(C)):
         extreme, remedy = ("small", "Raise") if vanished.any() else ("large", "Lower")
         raise ValueError(
-            f"C={C} times a weight of sample_weight and class_weight is too {extreme} for a number."
+            f"C={C} times a weight of sample_weight and class_weight is too {extreme} for float64."
             f" {remedy} C or the weights."
         )
     return price

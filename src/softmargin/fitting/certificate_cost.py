@@ -16,19 +16,21 @@ MORE_EXACT_COST = 2.0
 """Cost of a kernel value in the next arithmetic, relative to the current one."""
 
 MEMORY = 0.8
-"""Weight of the past in the mean of how busy the machine is, from slice to slice."""
+"""Weight of earlier slices in the moving average of how busy the machine is."""
 
 
 @dataclass
 class CertificateCost:
-    """Estimated after each slice: the time for the kernel values that the gradient of all examples
-    needs, whose number the core knows, and for the slice before, which cannot be cut short."""
+    """Estimates after each slice how long the certificate would take: the time to compute the
+    kernel values that the gradient of all examples needs (the core knows how many), plus the
+    largest overrun of a slice."""
 
     examples: int
     rate: float = math.inf
     """Seconds per kernel value, in the fastest slice."""
     stretch: float = 1.0
-    """Seconds on the clock per second of the processor, lately; and in that slice."""
+    """Wall-clock seconds per second of CPU time: a moving average.  `stretch_of_rate` is that of
+    the fastest slice."""
     stretch_of_rate: float = 1.0
     overrun: float = 0.0
     """The largest overrun of a slice, in seconds."""
@@ -36,7 +38,8 @@ class CertificateCost:
     last: tuple[float, float] = field(default_factory=lambda: _now())
 
     def seconds(self, status: Any, beta: list[Array], again: bool) -> float:
-        """`again`: all kernel values are computed again in a more precise arithmetic."""
+        """The estimate.  `again`: the certificate computes all its kernel values again, in a more
+        precise arithmetic."""
         now, before = _now(), self.last
         fresh, taken = status.kernel_evaluations - self.evaluations, now[0] - before[0]
         self.evaluations, self.last = status.kernel_evaluations, now
@@ -56,5 +59,5 @@ class CertificateCost:
 
 
 def _now() -> tuple[float, float]:
-    """By the clock, and of the processor."""
+    """Wall-clock time and CPU time, in seconds."""
     return time.perf_counter(), time.process_time()

@@ -1,6 +1,6 @@
 """Decision values of held-out examples: every problem of a fit is solved again without them.
 
-The solver that has solved a problem goes on to its folds: each starts at the solution of all
+The solver that has solved a problem then solves its folds: each starts at the solution of all
 examples, and finds the kernel rows of that solution in the cache.  Examples that a fold does not
 train on have bounds of zero.  Their variables stay at zero, and their gradient, which the solver
 keeps up to date like all others, gives their decision values.
@@ -25,7 +25,8 @@ from softmargin.watching import Abandoned, Watch
 @dataclass(frozen=True)
 class Fold:
     problems: Problems
-    """Those of the fit, in which examples that are not trained on have a price of zero."""
+    """The problems of the fit, but the examples that the fold is not trained on have a price of
+    zero."""
     tested: NDArray[np.bool_]
     """Whether each row of X is held out."""
 
@@ -37,7 +38,7 @@ class Folds:
     folds: list[Fold]
     tol: float
     max_iter: int
-    """For each fold of a problem."""
+    """Limit on the iterations of each fold of a problem."""
 
     @property
     def iterations(self) -> int:

@@ -29,11 +29,12 @@ LIMIT = 1000
 
 
 class History:
-    """Keeps what it observes.  At `limit` points it drops every second one, and from then on keeps
-    only every second (then every fourth, ...) new one.  The last one is always kept.
+    """Records the states that it observes, as points.  At `limit` points it drops every second
+    point, and from then on keeps only every second (then every fourth, ...) new one.  The last
+    point is always kept.
 
-    What it is told becomes points only when they are asked for, or when much is waiting: otherwise
-    a fit of fifty small problems would take twice as long."""
+    Events are queued, and become points only when the points are requested or the queue is long:
+    otherwise a fit of fifty small problems would take twice as long."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit, self.stride, self.seen = limit, 1, 0
@@ -145,9 +146,8 @@ class Totals:
         now = Objectives(dual, primal if math.isfinite(primal) else math.nan)
         if before is None:
             self._add_to_first(dual, 0.0)
-        elif not math.isnan(
-            before.primal
-        ):  # each is an upper bound on the optimum, so the lowest is best
+        elif not math.isnan(before.primal):
+            # Every primal objective is an upper bound on the optimum, so the lowest is best.
             now = Objectives(dual, before.primal if not primal < before.primal else primal)
         if not math.isnan(now.primal) and (before is None or math.isnan(before.primal)):
             self._add_to_first(0.0, now.primal)
@@ -157,7 +157,8 @@ class Totals:
         self.running[problem] = now
 
     def _count(self, one: Objectives, sign: int) -> None:
-        """Adding all of them up again for each point would take long if there are many."""
+        """Updates the sum incrementally: adding up all problems for each point would take long if
+        there are many."""
         unknown = math.isnan(one.primal)
         self._unknown += sign * unknown
         primal = 0.0 if unknown else sign * one.primal

@@ -34,7 +34,8 @@ class Answers:
     certificates: Certificates
     beta: list[Array]
     held_out: Array | None = None
-    """What the folds say about the example of each variable; None: they were not solved."""
+    """For each variable, the decision value of its example in the fold that holds it out; None if
+    the folds were not solved."""
 
     @property
     def final(self) -> bool:
@@ -59,19 +60,19 @@ class FitResult:
 
     @property
     def iterations(self) -> NDArray[np.int64]:
-        """Of each problem."""
+        """The number of iterations of each problem."""
         iterations: NDArray[np.int64] = self.certificates.columns["iterations"]
         return iterations
 
     @property
     def intercept(self) -> Array:
-        """Of each problem."""
+        """The intercept of each problem."""
         return np.concatenate([answer.intercept for answer in self.answers])
 
     @property
     def held_out(self) -> Array | None:
-        """What the folds say about the examples of each problem, one problem after another; None
-        if not all of them were solved."""
+        """`Answers.held_out` of all problems, one problem after another; None if the folds of any
+        problem were not solved."""
         found = [answer.held_out for answer in self.answers]
         return None if any(own is None for own in found) else np.concatenate(found)  # type: ignore[arg-type]
 
@@ -97,7 +98,7 @@ class KernelFit:
     kept: Mapping[Any, Kept]
     """The solutions of the last fit to continue from, by problem name."""
     folds: Folds | None = None
-    """To be solved after each problem."""
+    """The folds of probability, which are solved after each problem."""
 
     def solve(self, numbers: range) -> Answers:
         """Solves these problems: several small ones, or a single one."""
@@ -186,7 +187,8 @@ class KernelFit:
     def _check_faults(
         self, solutions: Sequence[Solution], faults: Mapping[int, str | None], numbers: range
     ) -> None:
-        """Raises if an optimum cannot be used."""
+        """Raises ValueError if a problem was solved but its optimum is of no use (see
+        `Model.fault`)."""
         tol = self.settings.tolerances.tol
         for k, fault in faults.items():
             if fault and solutions[k].kkt_violation <= tol:

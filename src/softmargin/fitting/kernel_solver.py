@@ -25,22 +25,24 @@ from softmargin.solution import Solution, StopReason, relative_gap
 from softmargin.watching import Watch
 
 STOPPED = 0.01
-"""Rounding may change the certificate of a stopped fit by this fraction of its violation."""
+"""In a stopped fit, the rounding error of decision values may be up to this fraction of the
+violation."""
 
 ENOUGH = {"float32": 1.0, "float64": 0.01}
 """The estimated rounding of a decision value may reach this fraction of the tolerance."""
 
 GAP, OBJECTIVE = 0.04, 4e-6
 """The estimated rounding of a converged fit's duality gap may reach this fraction of the gap, or of
-the objective.  The estimate takes all kernel values to be near 1: real errors were a fifth of it on
-MNIST, less on other data sets."""
+the objective.  The estimate assumes that all kernel values are near 1, so it is too large: real
+errors were a fifth of it on MNIST, and less on other data sets."""
 
 SAMPLE, SAFETY = 32, 3.0
 """Rounding is measured at about this many decision values; the root of their mean squared error,
 times the factor, stands for the error of any of them."""
 
 NEVER_SHOWS = 1e-9
-"""Rounding of a decision value (the margin is 1) that never calls for a slower arithmetic."""
+"""A rounding error of a decision value that is too small to matter (the margin is 1), so that no
+slower arithmetic is used because of it."""
 
 FEW_EXAMPLES, MANY_PROBLEMS = 200, 500
 """With fewer examples or more problems than this, the objectives of a problem's start are not
@@ -83,9 +85,9 @@ def train(
     start: Point | None = None,
     at_end: Callable[[Any], None] | None = None,
 ) -> tuple[Model, Solution, Point]:
-    """Solves one problem of a fit, from its own start or the given one; `source` gives the core's
-    row source in an arithmetic.  Also returns the point at which the problem ends.  `at_end` gets
-    the solver when all is done, with all kernel rows in its cache that were computed."""
+    """Solves one problem of a fit, from `start` or from the problem's own start.  `source` maps an
+    arithmetic to the core's row source.  Also returns the point at which the problem ended.  At the
+    end, `at_end` is called with the solver, whose cache still holds the computed kernel rows."""
     dual = formulation.dual()
     point = start or Point([part.start for part in dual.parts], plan.arithmetics[0])
     run = _Run(formulation, dual, source, plan, settings, problem, at_end is not None)
@@ -117,7 +119,7 @@ def train(
 
 
 def rounding_allowed(model: Model | Models) -> Any:
-    """How much rounding may change the duality gap of a model, or of each."""
+    """How much rounding may change the duality gap: of one model, or of each of many."""
     gap = model.primal_objective - model.dual_objective
     return np.maximum(GAP * gap, OBJECTIVE * np.abs(model.primal_objective))
 
@@ -145,7 +147,7 @@ class _End:
     reason: StopReason
     point: Point
     enough: float
-    """The violation that rounding may reach."""
+    """The rounding error of decision values is compared with this violation, times `ENOUGH`."""
 
 
 @dataclass(frozen=True)
@@ -173,13 +175,13 @@ class _Run:
         return self.settings.tolerances.tol
 
     def enough_if_stopped(self, status: Any) -> float:
-        """A stopped fit is certified, not continued: its gap looks too small only if rounding is a
-        noticeable part of the violation."""
+        """Like `_End.enough`, for a stopped fit.  Such a fit is certified, not continued, so
+        rounding matters only if it is a noticeable part of the violation."""
         return max(self.tol, STOPPED * float(status.violation))
 
     def more_exact(self, point: Point, enough: float) -> str | None:
-        """The next arithmetic, if the rounding of decision values in this one is more than `enough`
-        and the next one has less."""
+        """The next arithmetic, if the rounding error of decision values in the current one is too
+        large for the violation `enough`, and the next one has less."""
         more_exact = self.plan.next(point.precision)
         if more_exact is None:
             return None
@@ -192,10 +194,11 @@ class _Run:
     def certified(
         self, model: Model, gradient: Array, status: Any, point: Point
     ) -> tuple[Model, float]:
-        """The model of a solved problem, and the violation that rounding may reach.  If rounding
-        could affect the gap, some decision values are computed in the next arithmetic, which shows
-        how large rounding is; and if it is too large, all that count in the gap, usually those of
-        the free support vectors alone."""
+        """The model of a solved problem, and the violation that the rounding error of its decision
+        values is compared with.  If rounding could affect the gap, a sample of decision values is
+        computed again in the next arithmetic to measure the rounding error.  If that is too large,
+        all decision values that determine the gap are computed again; usually these are only those
+        of the free support vectors."""
         objectives = model.primal_objective, model.dual_objective
         enough = float(self.settings.tolerances.enough(status.violation, *objectives))
         more_exact = self.plan.next(point.precision)
@@ -207,7 +210,8 @@ class _Run:
         if rounding * reach <= allowed:
             return model, enough
         if len(coefs) > 1:
-            return model, 0.0
+            off = SAFETY * self._measured_rounding(coefs, gradient, more_exact)
+            return model, self.tol if off * reach <= allowed else 0.0
         (rows, ids), (coef,) = self.source(more_exact), coefs
         used = np.flatnonzero(coef)
 
@@ -227,8 +231,22 @@ class _Run:
         most = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
         return exact, self.tol if gap <= most else 0.0
 
+    def _measured_rounding(self, coefs: list[Array], scores: Array, more_exact: str) -> float:
+        """The root mean square of the rounding of a difference of two scores, at some support
+        vectors; `coefs` and `scores` have a row for each class."""
+        rows, ids = self.source(more_exact)
+        some = np.flatnonzero(np.any(coefs, axis=0))
+        some = some[:: max(len(some) // SAMPLE, 1)]
+        squares = 0.0
+        for coef, score in zip(coefs, scores, strict=True):
+            used = np.flatnonzero(coef)
+            exact = rows.sums(ids[some], ids[used], coef[used], self.settings.threads)
+            squares += float(np.sum((exact - score[some]) ** 2))
+        return math.sqrt(2 * squares / (len(coefs) * max(len(some), 1)))
+
     def _rounding(self, arithmetic: str, coefs: list[Array]) -> float:
-        """The rounding of a decision value, or of a difference of two where there are several."""
+        """The rounding error of a decision value; with several kernel expansions (one per class),
+        that of the difference of two scores."""
         rows, ids = self.source(arithmetic)
         most = max(float(rows.rounding(ids, np.ascontiguousarray(coef))) for coef in coefs)
         return most if len(coefs) == 1 else math.sqrt(2) * most
@@ -276,7 +294,8 @@ class _Run:
         )
 
     def _most_rounding(self, arithmetic: str) -> float:
-        """Where rounding of float32 rows calls for float64 in any case, the sooner the better."""
+        """The rounding error at which the core stops.  If float32 rows cannot reach the tolerance,
+        it is best to change to float64 early."""
         if arithmetic != "float32" or self.plan.next(arithmetic) is None:
             return math.inf
         return max(ENOUGH[arithmetic] * self.tol, NEVER_SHOWS)

@@ -119,9 +119,7 @@ def _descend_part(problem: Problem, number: int, start: Point | None, settings: 
         stop_reason=_stop_reason(status, stop),
         working_set="all examples" if by_newton else "one example",
         working_set_reason=(
-            "Newton's method: there are few features"
-            if by_newton
-            else "block coordinate descent: an example is a block"
+            run.newtons_reason if by_newton else "block coordinate descent: an example is a block"
         ),
         precision=settings.precision,
     )
@@ -149,6 +147,13 @@ class _Run:
         """Whether W has to be that of the dual variables, from which another fit continues."""
         return self.settings.continued and not self.problem.free_intercept
 
+    @property
+    def newtons_reason(self) -> str:
+        if self.problem.free_intercept:
+            return "Newton's method: the intercept is not regularised"
+        few = self.problem.X.shape[1] < newton.MOST_FEATURES
+        return f"Newton's method: there are {'few features' if few else 'many examples'}"
+
     def newtons_end(self, point: Point, progress: Progress) -> StopReason:
         if progress.relative_gap <= self.settings.tol:
             return StopReason.CONVERGED
@@ -159,7 +164,6 @@ class _Run:
 
     def newtons_result(self, point: Point, progress: Progress, reason: StopReason) -> Result:
         """What Newton's method found: it has measured the gap on all examples itself."""
-        free = self.problem.free_intercept
         solution = Solution(
             **vars(point.effort),
             dual_objective=float(progress.dual.sum()),
@@ -167,8 +171,7 @@ class _Run:
             kkt_violation=float(progress.violation.max()),
             stop_reason=reason,
             working_set="all examples",
-            working_set_reason="Newton's method: "
-            + ("the intercept is not regularised" if free else "there are few features"),
+            working_set_reason=self.newtons_reason,
             precision="float64",
         )
         self.settings.watch.done(self.number, solution, active=len(self.problem.upper))

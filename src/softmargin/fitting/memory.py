@@ -10,9 +10,9 @@ ROOT = Path("/")
 
 
 def available_bytes(root: Path = ROOT) -> int:
-    """Memory that this process can still allocate: the least that the machine, its container, the
-    container's parents and the address space limit leave; half of all memory if the system does not
-    say.  `root` is the folder that contains proc and sys."""
+    """Memory that this process can still allocate: the minimum of what the computer, its container,
+    the container's parents and the address space limit leave; half of all memory if the system does
+    not report it.  `root` is the folder that contains proc and sys."""
     limits = [_meminfo_available(root), *_cgroups_available(root), _address_space_available(root)]
     known = [limit for limit in limits if limit is not None]
     if known:

@@ -1,4 +1,5 @@
-"""Newton's method for linear machines with few features, one column of W at a time.
+"""Newton's method for linear machines with few features, or many more examples than features, one
+column of W at a time.
 
     minimise 1/2 |w|^2 + sum_i C_i L(e_i),   e_i = target_i - t_i x_i'w
 
@@ -13,6 +14,10 @@ The other losses have a kink.  They are smoothed around the dual variables of th
 beta(e) = clip(beta_last + e / r), and r falls from round to round.  This is the method of
 multipliers, with Newton's method for each round (Yan and Li, 2020).  Only the examples on the kink
 have a slope, so a step is cheap.
+
+With few features X'HX is formed, and a step is exact.  With more, conjugate gradients need only
+products with X; they stop early while w is far from the optimum (truncated Newton: Lin, Weng and
+Keerthi, 2008).
 """
 
 from __future__ import annotations
@@ -50,6 +55,11 @@ only their number; and losses that are not squared take many steps."""
 MOST_WORK = 2e9
 """The most work of one step, in multiplications."""
 MOST_VARIABLES = 2**25
+MANY_EXAMPLES = 20
+"""With more than MOST_FEATURES, the fewest examples for each feature: with fewer, descent in the
+dual is faster."""
+MOST_PRODUCTS, ROUGH = 500, 0.1
+"""Products of a step by conjugate gradients, and by how much they are to reduce its residual."""
 LONGEST_SEARCH, ACCURATE = 12, 0.1
 """Trials of a line search, and how small the derivative is to become in it."""
 MOST_STEPS, PATIENCE = 100, 4
@@ -65,12 +75,15 @@ def pays(problem: Problem, dual: bool | str) -> bool:
     if problem.machine in COUPLED or (problem.squared and dual is True):
         return False
     count, features = problem.X.shape
+    if count * problem.columns > MOST_VARIABLES:
+        return False
+    if features >= MOST_FEATURES:
+        return bool(count >= MANY_EXAMPLES * features)
     entries = problem.X.nnz / count if hasattr(problem.X, "nnz") else features
     work = count * (entries + 1) ** 2 / 2 + features**3 / 3
-    fits = features < MOST_FEATURES and count * problem.columns <= MOST_VARIABLES
     if not problem.squared and entries > MOST_ENTRIES:
         return False
-    return fits and work <= MOST_WORK and (dual is False or features < count)
+    return work <= MOST_WORK and (dual is False or features < count)
 
 
 class Curvature:
@@ -129,6 +142,10 @@ class Column:
     @property
     def squared(self) -> bool:
         return self.machine in UNBOUNDED
+
+    def stiffness(self, width: float) -> float:
+        """How much beta(e) / C changes with e, where it does."""
+        return 2.0 if self.squared else 1 / width
 
     def ridge(self, w: Array) -> Array:
         """The derivative of the penalty."""
@@ -262,14 +279,23 @@ def _round(column: Column, state: State, width: float, goal: Goal, look: Look) -
         if step > 0 and not column.squared and rough <= INEXACT * exact:
             return False
         last = rough
-        _step(column, state, anchor, width, gradient, curved)
+        _step(column, state, anchor, width, gradient, curved, lambda: look(state))
     return column.squared
 
 
 def _step(
-    column: Column, state: State, anchor: Array, width: float, gradient: Array, curved: Array
+    column: Column,
+    state: State,
+    anchor: Array,
+    width: float,
+    gradient: Array,
+    curved: Array,
+    stopped: Callable[[], bool],
 ) -> None:
-    direction = _direction(column, curved, width, gradient)
+    if len(gradient) > MOST_FEATURES:
+        direction = _conjugate(column, curved, width, gradient, stopped)
+    else:
+        direction = _direction(column, curved, width, gradient)
     change = column.change(direction)
     size, start = column.penalty(direction) * 2, float(column.ridge(state.w) @ direction)
 
@@ -295,16 +321,48 @@ def _direction(column: Column, curved: Array, width: float, gradient: Array) -> 
     return direction
 
 
+def _conjugate(
+    column: Column, curved: Array, width: float, gradient: Array, stopped: Callable[[], bool]
+) -> Array:
+    """The direction by conjugate gradients, scaled by the Hessian's diagonal.  It is asked after
+    each product whether the fit is stopped: each of them reads all examples."""
+    rows, H = column.curvature.rows, column.stiffness(width) * curved
+    ridge = _ridge(column, curved, width, len(gradient))
+    scale = 1 / (ridge + _core.linear.gram_diagonal(rows, H))
+    direction, residual = np.zeros_like(gradient), -gradient
+    scaled = scale * residual
+    step, size = scaled, float(residual @ scaled)
+    enough = ROUGH**2 * size
+    for _ in range(MOST_PRODUCTS):
+        if size <= 0:
+            break
+        curve = ridge * step + _core.linear.combination(rows, H * _core.linear.scores(rows, step))
+        length = size / float(step @ curve)
+        direction = direction + length * step
+        residual = residual - length * curve
+        scaled = scale * residual
+        before, size = size, float(residual @ scaled)
+        if size <= enough or stopped():
+            break
+        step = scaled + size / before * step
+    return direction
+
+
 def _factor(column: Column, curved: Array, width: float) -> Any:
-    stiff = 2.0 if column.squared else 1 / width
-    hessian = stiff * column.curvature.at(curved)
+    hessian = column.stiffness(width) * column.curvature.at(curved)
     diagonal = np.einsum("ii->i", hessian)
-    diagonal += column.ridge(np.ones(len(hessian)))
+    diagonal += _ridge(column, curved, width, len(hessian))
     diagonal += ROUNDING * diagonal.max()
+    return cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _ridge(column: Column, curved: Array, width: float, features: int) -> Array:
+    """What is added to the diagonal of the Hessian of the losses."""
+    ridge = column.ridge(np.ones(features))
     if column.free_intercept and not column.squared and not curved.any():
         # No example is on the kink, so nothing else keeps the intercept.
-        diagonal[-1] += 0.01 * stiff * float(np.max(column.C))
-    return cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+        ridge[-1] += 0.01 * column.stiffness(width) * float(np.max(column.C))
+    return ridge
 
 
 def _search(derivative: Callable[[float], float], at_zero: float) -> float:

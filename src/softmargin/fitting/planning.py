@@ -19,11 +19,12 @@ SMALL = 800
 This is faster than blocks for classification, and as fast for one-class machines."""
 
 LARGE = 20_000
-"""From this many examples on, larger blocks save more in rounds than their sub-problems cost."""
+"""From this many examples on, larger blocks pay: they need fewer rounds, which saves more time than
+their larger sub-problems cost."""
 
-BLOCK_OF_EXAMPLES = 128
-"""Examples of a block of the machines for all classes at once.  In single runs on vowel,
-segment and dna, 256 to 1024 took longer in all cells but one (vowel, Crammer-Singer: 5 % less)."""
+BLOCK_OF_EXAMPLES = 256
+"""Examples of a block of the machines for all classes at once.  Of 128, 256 and 512, this took the
+least time or nearly so in single runs on seven data sets (docs/engineering/multiclass.md)."""
 
 TOGETHER = 2**17
 """The most examples of problems that are solved together: their arrays stay small."""
@@ -64,7 +65,7 @@ def plan(working_set: str | WorkingSet, precision: str, n: int, kernel: Kernel) 
 def _arithmetics(precision: str, n: int, kernel: Kernel) -> tuple[str, ...]:
     if precision == "float32":
         return ("float32",)
-    # A matrix or function of the user's keeps its full precision.
+    # The values of a precomputed matrix or a kernel function keep their full precision.
     exact = precision == "float64" or n <= EXACT or not isinstance(kernel, FunctionOfProducts)
     first = kernel.arithmetics.index("float64" if exact else "float32")
     return kernel.arithmetics[first:]
@@ -105,7 +106,8 @@ def threads(n_jobs: int | None) -> int:
 
 
 WORTH_A_THREAD = 1e6
-"""Kernel values.  With fewer, starting a thread and handing over takes longer than it saves."""
+"""The fewest kernel values for which a thread pays: with fewer, starting it takes longer than it
+saves."""
 
 
 def groups(sizes: NDArray[np.int64], threads: int, alone: bool) -> list[range]:

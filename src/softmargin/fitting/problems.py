@@ -36,7 +36,8 @@ class Problems(Protocol):
         """These problems, in the same arrays."""
 
     def without(self, left_out: NDArray[np.bool_]) -> Problems:
-        """The same problems, in which these rows of X have a price of zero."""
+        """The same problems, but these rows of X have a price of zero, so their variables stay at
+        zero."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from softmargin.watching import Watch
 
 FIRST_SLICE, LONGEST_SLICE = 0.002, 0.05
 """Seconds.  Slice lengths double up to the longest, so that short fits have a history too.  A fit
-of many problems has one anyway, so its first slices are longer."""
+of many problems has a history anyway, so its first slices are longer."""
 
 NO_LIMIT = 2**62
 """More iterations than any fit takes, but few enough for the core to count."""

@@ -41,7 +41,8 @@ class Together:
     certificates: Certificates
     beta: list[Array]
     held_out: Array | None = None
-    """What the folds say about the example of each variable (see softmargin.fitting.held_out)."""
+    """For each variable, the decision value of its example in the fold that holds it out (see
+    softmargin.fitting.held_out)."""
 
 
 def train_together(
@@ -53,9 +54,9 @@ def train_together(
     start: list[Array],
     folds: Folds | None = None,
 ) -> Together:
-    """Solves the problems, numbered from `first`, starting at `start`, the variables of all of them
-    by part; and their `folds`.  If rounding of kernel values affects any of them, all continue from
-    where they are in the next more precise arithmetic."""
+    """Solves the problems, which are numbered from `first`, and their `folds`.  `start` has the
+    start values of all variables, by part.  If rounding of kernel values affects any problem, all
+    of them continue from their current points in the next, more precise arithmetic."""
     given, count, before, begin = start, len(stated.starts) - 1, np.int64(0), time.perf_counter()
     arithmetic: str | None = _first_arithmetic(stated, sources, plan, settings)
     if not any(part.any() for part in start):
@@ -114,7 +115,7 @@ def train_together(
 
 
 def tell_zero_starts(stated: Stated, watch: Watch, first: int) -> None:
-    """Tells where problems begin whose variables are all zero, unless there are very many."""
+    """Reports the objectives of problems that start at zero, unless there are very many."""
     at_zero = getattr(stated.formulation, "at_zero", None)
     if at_zero and watch.problems <= MANY_PROBLEMS:
         watch.started_together(first, np.asarray(at_zero()), np.diff(stated.starts))
@@ -136,7 +137,8 @@ def _final(reasons: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _enough(solver: Any, models: Models, settings: Settings, reasons: NDArray[Any]) -> Array:
-    """The violation that rounding may reach, of each problem."""
+    """For each problem, the violation that the rounding error of its decision values is compared
+    with."""
     violations = solver.violations()
     stopped = np.maximum(settings.tolerances.tol, STOPPED * violations)
     objectives = models.primal_objective, models.dual_objective

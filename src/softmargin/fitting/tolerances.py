@@ -15,7 +15,8 @@ from softmargin.solution import Certificates, Convexity, Solution, StopReason, r
 Array = NDArray[np.float64]
 
 CORE_SHARE = 0.99
-"""The core aims at this fraction of gap_tol, because it adds the gap up in another order."""
+"""The core aims at this fraction of gap_tol, because it sums the terms of the gap in another order
+than Python."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,14 @@ class Tolerances:
     gap_tol: float | None
 
     def for_core(self, gap_counts: bool) -> dict[str, float]:
-        """As arguments of a solver.  The gap does not count where it will say nothing about the
-        optimum."""
+        """The tolerances as arguments of a solver.  Without `gap_counts` (the gap would say nothing
+        about the optimum), the gap has no limit."""
         aim = CORE_SHARE * self.gap_tol if self.gap_tol is not None and gap_counts else inf
         return {"tolerance": self.tol, "gap_tolerance": aim}
 
     def enough(self, violation: Any, primal: Any, dual: Any) -> Array:
-        """The violation that is small enough for both, because the gap falls about in proportion to
-        the violation; of one problem, or each of many."""
+        """The violation at which both tolerances are met, for one problem or for each of many.  The
+        gap falls about in proportion to the violation."""
         violation, gap = np.asarray(violation), relative_gap(primal, dual)
         known = np.isfinite(gap) & (gap > 0) & (violation > 0)
         for_gap = np.full_like(gap, inf)
@@ -40,9 +41,9 @@ class Tolerances:
         return np.minimum(self.tol, for_gap)
 
     def verdict(self, solution: Solution) -> StopReason:
-        """Why a fit ended, for a certificate that has its solver's own reason.  A stopped fit may
-        have converged just before.  The curvature allowance, which no solver can make smaller, does
-        not count."""
+        """Why a fit ended.  The certificate has the reason that the solver gave, but a stopped fit
+        may have converged just before it was stopped.  The curvature allowance is not part of the
+        gap here, because no solver can reduce it."""
         if not solution.kkt_violation <= self.tol:
             return solution.stop_reason
         if solution.convexity is Convexity.REFUTED:

@@ -31,8 +31,9 @@ class KeptPart:
         return cls(ids[used], beta[used], bounded[used])
 
     def within(self, ids: Indices, part: Part) -> Array:
-        """The variables of the examples `ids` within the bounds of `part`.  Variables that were at
-        a bound move to the current bound: most that are bounded for one C are so for the next."""
+        """The variables of the examples `ids`, moved into the bounds of `part`.  Variables that
+        were at a bound move to the current bound: most variables that are bounded for one C are
+        bounded for the next."""
         beta, bounded = self._at(self.beta, ids), self._at(self.bounded, ids).astype(bool)
         bound = np.where(beta > 0, part.upper, part.lower)
         beta = np.where(bounded & np.isfinite(bound), bound, beta)
@@ -125,7 +126,7 @@ class KeptBlocks:
     """The class of each example, as an index into `classes`."""
     starts: NDArray[np.int64]
     cls: NDArray[np.int32]
-    """The class of each variable, likewise."""
+    """The class of each variable, as an index into `classes`."""
     share: Array
 
     def of_rows(self, rows: NDArray[np.intp]) -> KeptBlocks:

@@ -151,10 +151,10 @@ class Sharing:
             return
         examples, folds = data
         cells = [(k, self.fits[k].split, last_step(self.candidate(k))) for k in numbers]
-        kernels = [cell for cell in cells if not isinstance(cell[2], LinearMachine)]
+        kernels = [cell for cell in cells if _solves_pairs(cell[2])]
         if kernels and self._fits_into_memory(kernels[0][2], examples.X.shape[0]):
             yield from engine.make_tasks(self._kernels(examples), folds, kernels)
-            cells = [cell for cell in cells if isinstance(cell[2], LinearMachine)]
+            cells = [cell for cell in cells if not _solves_pairs(cell[2])]
         yield from self._warm_tasks(folds, cells)
 
     def _warm_tasks(self, folds: dict[int, Fold], cells: list[Any]) -> Iterator[WarmTask]:
@@ -249,6 +249,12 @@ def _is_ours(machine: Any) -> bool:
     return isinstance(machine, (KernelMachine, LinearMachine))
 
 
+def _solves_pairs(machine: Any) -> bool:
+    """Whether this is a kernel machine whose problems are those of `folds`: others share their work
+    by warm starts."""
+    return isinstance(machine, KernelMachine) and getattr(machine, "multi_class", "ovo") == "ovo"
+
+
 def _with(estimator: Any, parameters: dict[str, Any]) -> Any:
     """The estimator with these parameters; None if its machine must be fitted in its own way."""
     if isinstance(estimator, Pipeline):
@@ -263,7 +269,8 @@ def _with(estimator: Any, parameters: dict[str, Any]) -> Any:
     if not _is_ours(machine):
         return None
     machine._validate_params()
-    if isinstance(machine, KernelMachine) and getattr(machine, "multi_class", "ovo") != "ovo":
+    scored = isinstance(machine, KernelMachine) and not _solves_pairs(machine)
+    if scored and machine.probability:
         return None
     usual = OWN_WAY if isinstance(machine, LinearMachine) else OWN_WAY_OF_KERNELS
     unusual = any(getattr(machine, name) != value for name, value in usual.items())

@@ -1,8 +1,8 @@
 """Pictures of fits and machines.  They need matplotlib: ``pip install softmargin[plot]``.
 
 Each function draws into the Axes `ax` or, without `ax`, into a new figure.  It returns the Axes,
-and the caller shows or saves the figure.  Lines are in the text colour of the
-matplotlib style in use, so that dark styles work too.
+and the caller shows or saves the figure.  Lines have the text colour of the current matplotlib
+style, so that dark styles work too.
 """
 
 from softmargin.plotting.calibration import plot_calibration

@@ -98,7 +98,8 @@ def calibration_error(said: Array, so: Array, counts: Array) -> float:
 
 
 def _events(machine: Any, X: Any, y: NDArray[Any]) -> tuple[Array, NDArray[np.bool_], str]:
-    """Probabilities, whether what they are of happened, and what that is."""
+    """The predicted probability of an event for each example, whether the event happened, and a
+    name for the event."""
     p, classes = np.asarray(machine.predict_proba(X)), machine.classes_
     if y.shape != (len(p),):
         raise ValueError(f"y must have a class for each of the {len(p)} rows of X; got {y.shape}.")

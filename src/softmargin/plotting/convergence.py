@@ -15,7 +15,8 @@ STARTS_AT_ZERO = ("SVC", "SVR", "LinearSVC", "LinearSVR")
 
 
 MANY_TIMES = 30
-"""A sum of objectives that starts this far above its end has a logarithmic scale."""
+"""For several problems, the scale is logarithmic if the highest primal objective is more than this
+multiple of the final dual objective."""
 
 
 def plot_convergence(machine: Any, ax: Any = None, *, show: str = "objectives") -> Any:
@@ -88,7 +89,7 @@ def _draw_objectives(ax: Any, seconds: Any, dual: Any, primal: Any, several: boo
     ax.set_ylabel("objective, added up" if several else "objective")
     top = max([dual[-1], *primal[known]])
     if several and 0 < MANY_TIMES * dual[-1] < top:
-        # One after the other: the starts of those to come weigh most.
+        # Problems are solved one after another: those that have not begun dominate the sum.
         ax.set(yscale="log", ylim=(dual[-1] ** 1.5 / (1.5 * top) ** 0.5, 1.5 * top))
     else:
         ax.set_ylim(*_window(dual, primal[known]))
@@ -96,8 +97,9 @@ def _draw_objectives(ax: Any, seconds: Any, dual: Any, primal: Any, several: boo
 
 
 def _window(dual: Any, primal: Any) -> tuple[float | None, float | None]:
-    """From the lowest dual objective to as far above the last one again, and to the last primal
-    one: the first primal objectives can be larger by orders of magnitude."""
+    """The range of the vertical axis: from the lowest dual objective to about the same distance
+    above the last one, and beyond the last primal objective.  The first primal objectives can be
+    larger by orders of magnitude."""
     low, last = float(dual.min()), float(dual[-1])
     span = last - low
     if not span > 0:

@@ -104,7 +104,8 @@ def _mark(ax: Any, a: Any, b: Any, table: Any) -> None:
 
 
 def _levels(table: Any, of_scores: bool) -> Any:
-    """Of scores, closer together near the top, where the choice is made."""
+    """The levels of the contours; for scores, they are closer together near the best score, where
+    the choice is made."""
     values = table[np.isfinite(table)]
     low, high = float(values.min()), float(values.max())
     if high - low < 1e-12:

@@ -26,7 +26,8 @@ MACHINES = ("weston_watkins", "crammer_singer")
 
 @dataclass(frozen=True)
 class AllClassesDual(Dual):
-    """A part for each class, with a variable for each example; that of its own class is zero."""
+    """A part for each class, with a variable for each example.  The variable of an example for its
+    own class is zero."""
 
     codes: NDArray[np.int32] = None  # type: ignore[assignment]
     C: Array = None  # type: ignore[assignment]
@@ -75,8 +76,8 @@ class AllClassesDual(Dual):
         return [values * scale for values in beta]
 
     def distances(self, beta: list[Array]) -> tuple[Array, Array]:
-        """The coefficients of each example, and how far each can be from that in any other feasible
-        point: a column per class."""
+        """The coefficients of each example, and how much each can differ at any other feasible
+        point; both have a column per class."""
         a = np.stack(self.coefficients(beta), axis=1)
         classes = len(self.parts)
         own_most = self.C * (classes - 1 if self.machine == "weston_watkins" else 1)

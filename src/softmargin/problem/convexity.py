@@ -36,7 +36,7 @@ BUDGET = 3.3e9
 """The most operations for all problems of a fit: ten times those of the largest matrix."""
 
 OVERHEAD = 1e5
-"""What the Python code of a check costs, in operations, whatever the size."""
+"""The fixed cost of the Python code of a check, in operations."""
 
 SHARE = 1e-3
 """A matrix counts as positive semi-definite if its allowance is at most this fraction of the
@@ -50,7 +50,7 @@ _users: list[Any] = []
 def one_blas_thread() -> Iterator[None]:
     """Matrices this small gain nothing from a second thread; on a busy machine, where threads wait
     for each other, they take twenty times as long.  The setting applies to the whole process: the
-    first that needs it sets it, and the last restores what was there."""
+    first thread to enter changes it, and the last one to leave restores it."""
     from sklearn.utils.parallel import _get_threadpool_controller
 
     with _blas:
@@ -79,7 +79,8 @@ class ConvexityCheck:
         return bool((sizes**3 / 3 + OVERHEAD).sum() <= BUDGET)
 
     def is_possible(self, size: int) -> bool:
-        """Whether a problem of this size may turn out convex: otherwise its gap says nothing."""
+        """Whether a problem of this size can still be found to be convex.  If not, its gap says
+        nothing."""
         refuted = self.kernel.positive_semidefinite is False
         return not refuted or (self.affordable and size <= LARGEST)
 

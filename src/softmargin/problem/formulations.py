@@ -76,18 +76,18 @@ class Dual:
         return [np.sum(beta, axis=0)]
 
     def reach(self, beta: list[Array]) -> Array:
-        """How much a decision value counts in the primal objective, squared, for each example:
-        those that are support vectors are at the margin or beyond it, and each costs up to its
-        bound."""
+        """For each example, the square of how much its decision value can change the primal
+        objective: for a support vector, the width between its bounds; for others, which are outside
+        the margin, zero."""
         squares = np.zeros(len(self.p))
         for own, part in zip(beta, self.parts, strict=True):
             squares += np.where(own != 0, (part.upper - part.lower) ** 2, 0.0)
         return squares
 
     def in_gap(self, beta: list[Array], gradient: Array, within: float) -> NDArray[np.bool_]:
-        """The examples whose decision value changes the duality gap, if derivatives may be off by
-        `within`.  The gap is the sum that `best_threshold` minimises:
-        a variable at its bound is not in it, unless its derivative has the wrong sign."""
+        """The examples whose decision value affects the duality gap, if derivatives may be off by
+        `within`.  The gap is the sum that `best_threshold` minimises.  A variable at its bound
+        contributes nothing to this sum unless its derivative has the wrong sign."""
         values = [-(gradient + part.offset) for part in self.parts]
         every = range(len(self.parts))
         groups = [[s] for s in every] if self.separate else [list(every)]
@@ -103,7 +103,7 @@ class Dual:
         return counts
 
     def feasible(self, beta: list[Array]) -> list[Array]:
-        """`beta`, which is within its bounds, with the sums of the start."""
+        """`beta`, which is within its bounds, changed to have the same sums as the start."""
         if self.separate:
             return [repaired(b, part) for b, part in zip(beta, self.parts, strict=True)]
         whole = Part(
@@ -115,8 +115,8 @@ class Dual:
         return np.split(repaired(np.concatenate(beta), whole), ends)
 
     def distances(self, beta: list[Array]) -> tuple[Array, Array]:
-        """The coefficient of each example, and how far it can be from that in any other feasible
-        point: a column for each kernel expansion."""
+        """The coefficient of each example, and how much it can differ at any other feasible point;
+        both have a column for each kernel expansion."""
         coef = np.sum(beta, axis=0)
         lower = np.sum([part.lower for part in self.parts], axis=0)
         upper = np.sum([part.upper for part in self.parts], axis=0)
@@ -132,7 +132,7 @@ class Model:
     primal_objective: float
     dual_objective: float
     fault: str | None = None
-    """Why the optimum is of no use, if this is the optimum."""
+    """Why the model cannot be used if this is the optimum; None if it can."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,9 @@ class Models:
     def of_all(
         cls, formulations: Sequence[Any], beta: Sequence[list[Array]], gradient: Sequence[Array]
     ) -> list[Models]:
-        """The models of many formulations, each with its point.  Those of C-SVC are computed
-        together, because most of their time is that of calling numpy."""
+        """The models of many formulations, each with its point.  Models of C-SVC are computed
+        together, because for small problems most of the time would be the overhead of NumPy
+        calls."""
         points = zip(formulations, beta, gradient, strict=True)
         if not all(isinstance(one, CSupportVectorClassification) for one in formulations):
             return [cls.of(*point) for point in points]
@@ -180,7 +181,8 @@ class Models:
         return [cls(*model) for model in zip(coef, *each, strict=True)]
 
     def multiples(self, beta: list[Array], each: Segments) -> Array:
-        """The coefficients of each problem are this multiple of b: 1, but for nu-SVC."""
+        """For each problem, the factor by which b is multiplied to give the coefficients: 1, except
+        for nu-SVC."""
         b = np.sum(beta, axis=0)
         squares = each.sum(b * b)
         return np.where(squares > 0, each.sum(self.coef * b) / np.maximum(squares, 1e-300), 1.0)
@@ -312,8 +314,9 @@ class NuSupportVectorClassification:
         )
         # -gradient is b - rho at the free variables of the positive class, b + rho at the others'.
         b, rho = 0.5 * (upper + lower), 0.5 * (lower - upper)
-        # A class whose alpha must all be at their bounds consists of margin errors; its margin can
-        # lie anywhere beyond, at the same objective.  The boundary is put where its margin was.
+        # If all alpha of a class must be at their bounds, all its examples are margin errors.  Its
+        # margin can then lie anywhere beyond them, at the same objective.  The decision boundary is
+        # put where its margin was.
         full = [weight <= total * (1 + 1e-9) for weight in self.class_weights()]
         one_is_full = full[0] != full[1]
         b = np.where(one_is_full, np.where(full[0], b - rho, b + rho), b)
@@ -422,7 +425,7 @@ class NuSupportVectorRegression:
 
     @property
     def total(self) -> float:
-        """The sum of alpha, which is also that of alpha*."""
+        """The sum of alpha, which is also the sum of alpha*."""
         return 0.5 * self.nu * float(self.C.sum())
 
     @built_once

@@ -2,8 +2,8 @@
 
 A kernel gives the core the rows of its matrix on training examples (``training``), and evaluates
 kernel expansions at new points (``expand``).  ``positive_semidefinite`` is True if every matrix of
-the kernel is, False if that is known to be wrong, and None if nothing is known.  Unless it is True,
-``known_values`` gives kernel values to check.
+the kernel is positive semi-definite, False if some are not, and None if nothing is known.  Unless
+it is True, ``known_values`` gives kernel values to check.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class FunctionOfProducts:
         return True
 
     def known_values(self, X: Any, ids: Indices, first: Indices) -> tuple[Array, Indices]:
-        """The kernel matrix, in float64, of the examples X[ids[rows]], and `rows`: `first`,
-        sorted."""
+        """The kernel matrix, in float64, of the examples X[ids[rows]], and `rows`, which is `first`
+        in ascending order."""
         rows = np.sort(first)
         examples = X[ids[rows]].astype(np.float64)
         if sp.issparse(examples):
@@ -107,8 +107,9 @@ class FunctionOfProducts:
         """sums[t, g, o] = sum over the vectors v of group g of coef[o, v] K(X[t], v).
 
         Kernel values are computed in the precision of X, or more precisely where rounding could be
-        visible in a decision value; sums are in float64.  The `intercept` of a machine with one sum
-        shows where rounding could change the sign of a decision value."""
+        visible in a decision value; sums are in float64.  For a machine with a single sum,
+        `intercept` is used to find the rows where rounding could change the sign of the decision
+        value."""
         if sp.issparse(X):
             X, vectors = compact(X, vectors)
         coef = np.ascontiguousarray(coef, dtype=np.float64)
@@ -154,8 +155,8 @@ class FunctionOfProducts:
         return sums
 
     def _scale(self, expansion: Any) -> float:
-        """What rounding is compared with: the margin or, if coefficients are small, how far kernel
-        values between 0 and 1 can move a decision value."""
+        """The scale that rounding errors are compared with: the margin, which is 1, or, if
+        coefficients are small, how far kernel values between 0 and 1 can move a decision value."""
         return min(1.0, expansion.length()) if self.translation_invariant else 1.0
 
     def _expansion(
@@ -189,8 +190,8 @@ class FunctionOfProducts:
 
 
 def _check_headroom() -> None:
-    """Raise MemoryError if hardly any memory is left: nanobind ends the process if it finds none
-    for the small objects that describe an array."""
+    """Raises MemoryError if hardly any memory is left: nanobind ends the process if it cannot
+    allocate the small objects that describe an array."""
     np.empty(2**20, dtype=np.uint8)
 
 
@@ -392,8 +393,9 @@ class Function:
         return np.concatenate(parts), first
 
     def known_values(self, X: Any, ids: Indices, first: Indices) -> tuple[Array, Indices]:
-        """The rows that the solver has requested cost nothing.  The others complete the matrix if
-        they cost at most a tenth of these, or no more than a block of the diagonal."""
+        """The rows that the solver has requested are known already.  The missing values are
+        computed, too, if they are at most a tenth as many, or no more than a block of the diagonal;
+        otherwise only the known rows are returned."""
         seen = self.seen.pop(ids.tobytes(), {})
         rows = np.array(sorted(seen), dtype=np.int32)
         others = np.setdiff1d(np.arange(len(ids), dtype=np.int32), rows)

@@ -57,7 +57,11 @@ def machine_section(subject: Subject) -> str:
     if record.scale is not None:
         lower, upper = record.scale.lower, record.scale.upper
         rows.append(
-            ("scaling", f"to [{lower:g}, {upper:g}] by the ranges of the training data, by itself")
+            (
+                "scaling",
+                f"to [{lower:g}, {upper:g}] by the ranges of the training data; the machine does"
+                " this itself",
+            )
         )
     return section("The machine", facts((name, value) for name, value in rows if value))
 
@@ -220,7 +224,10 @@ def versions_section(subject: Subject) -> str:
         ("scikit-learn", sklearn.__version__),
         ("system", f"{platform.system()} {platform.machine()}"),
     ]
-    words = "That wrote this report; a machine from a file may have been trained by others."
+    words = (
+        "The versions that wrote this report. A machine from a file may have been trained with"
+        " others."
+    )
     return section("Versions", facts((name, text(value)) for name, value in rows), note(words))
 
 

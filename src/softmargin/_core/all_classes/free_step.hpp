@@ -35,7 +35,14 @@ class FreeStep {
   // Finds the free variables of the active examples.
   void find(const Problem& problem) {
     free_.clear();
-    for (Index k = 0; k < problem.active; ++k) find_of(problem, k);
+    std::vector<char> any(problem.active, 0);
+    for (Index c = 0; c < problem.classes; ++c) {
+      const double* beta = problem.beta.row(c);
+      for (Index k = 0; k < problem.active; ++k)
+        any[k] |= (beta[k] > 0) & (beta[k] < problem.upper[k]);
+    }
+    for (Index k = 0; k < problem.active; ++k)
+      if (any[k]) find_of(problem, k);
   }
 
   // The work that a step on them is expected to take, in the unit of the schedule.

@@ -133,11 +133,8 @@ class Solver final : public AnySolver {
     const bool many = static_cast<double>(problem_.active) * problem_.classes > 1e5;
     parallel_ranges(problem_.active, 256, many ? settings_.threads : 1,
                     [&](std::int64_t begin, std::int64_t end, int) {
-                      Visit<Machine> visit(problem_.classes);
-                      for (std::int64_t k = begin; k < end; ++k) {
-                        visit.look(problem_, static_cast<Index>(k));
-                        violations_[k] = visit.violation();
-                      }
+                      find_violations<Machine>(problem_, static_cast<Index>(begin),
+                                               static_cast<Index>(end), violations_.data());
                     });
     double worst = 0;
     for (double violation : violations_) worst = std::max(worst, violation);

@@ -258,11 +258,9 @@ class WorkingSet {
     inner_schedule_.restart();
     for (int pass = 0; pass < most_passes && result.iterations < most_iterations; ++pass) {
       order.clear();
-      for (Index m = 0; m < inner.size(); ++m) {
-        visit_.look(inner, m);
-        violations[m] = visit_.violation();
+      find_violations<Machine>(inner, 0, inner.size(), violations.data());
+      for (Index m = 0; m < inner.size(); ++m)
         if (violations[m] > enough) order.push_back(m);
-      }
       const double work = 40.0 * inner.classes * inner.size();
       inner_schedule_.worked(work, 0);
       result.work += work;

@@ -114,6 +114,18 @@ void softmargin::bind_linear_primal(nb::module_ m) {
       },
       "rows"_a, "h"_a);
   m.def(
+      "gram_diagonal",
+      [](const RowReader& rows, Column<double> h) {
+        check_size(h.size(), rows.count);
+        std::vector<double> found;
+        {
+          nb::gil_scoped_release release;
+          found = gram_diagonal(rows, h.data());
+        }
+        return to_numpy(std::move(found), {static_cast<std::size_t>(rows.features)});
+      },
+      "rows"_a, "h"_a);
+  m.def(
       "respond",
       [](const std::string& machine, double epsilon, Column<double> C, Column<double> e,
          Column<double> anchor, double width) {

@@ -81,4 +81,17 @@ class Gram {
   std::size_t filled_ = 0;
 };
 
+// The diagonal of that matrix.
+inline std::vector<double> gram_diagonal(const RowReader& rows, const double* h) {
+  std::vector<double> sum(rows.features);
+  Row row;
+  for (std::int32_t i = 0; i < rows.count; ++i) {
+    if (h[i] == 0) continue;
+    rows.read(i, row);
+    for (std::size_t e = 0; e < row.size; ++e)
+      sum[row.feature[e]] += h[i] * row.value[e] * row.value[e];
+  }
+  return sum;
+}
+
 }  // namespace softmargin::linear

@@ -73,8 +73,8 @@ struct Best {
   Index position = -1;
 };
 
-// score(at) is the score of the variables that `at` reads, several or one; -inf: not eligible. Only
-// the chunk that holds the best is searched for its place.
+// score(at) is the score of the variable or variables that `at` reads; -inf means not eligible. The
+// first pass finds the chunk with the largest score; only this chunk is searched for its position.
 template <class Score>
 Best argmax(Index size, Score score, double absolute_slack = 0, double relative_slack = 0) {
   constexpr Index chunk = 64;

@@ -39,7 +39,8 @@ inline Extremes extremes(const Dual& dual, int index) {
   return {{index, up.position}, {index, down.position}, up.score, down.score};
 }
 
-// Of each part, or of all together where steps may cross from one part to the other.
+// The extremes of each part or, if the two variables of a step may come from different parts, of
+// all parts together.
 inline std::vector<Extremes> extremes_by_group(const Dual& dual) {
   std::vector<Extremes> groups;
   for (int s = 0; s < static_cast<int>(dual.parts.size()); ++s) {

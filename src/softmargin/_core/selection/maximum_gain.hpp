@@ -2,9 +2,9 @@
 // lowers the objective most (eq. 3), among the pairs that contain a variable of the previous
 // working set, so that their kernel values are known already.
 //
-// Its own stopping quantity is the length of that pair's step before it is clipped. The paper's
-// text takes the clipped step, which is short whenever the known variable is near a bound. It would
-// stop the solver too early; the paper's own counts do not fit it
+// Its own stopping quantity is the length of that pair's step before it is clipped. The text of the
+// paper uses the clipped step, which is short whenever the known variable is near a bound. That
+// would stop the solver too early, and it does not match the iteration counts in the paper
 // (docs/reproduction/maximum_gain.md).
 //
 // The hybrid rule takes the most violating pair instead when both variables of the previous working
@@ -94,7 +94,8 @@ class MaximumGain final : public Rule<Rows> {
             !hybrid_ && best.gain == 0};
   }
 
-  // The variable that is new to the working set comes last: with one row it is the one to keep.
+  // Puts the variable that is new to the working set last: with GainRows::one, only the last one is
+  // used.
   void stepped(const Pair& pair, const Dual& dual, const Rows& rows) override {
     const Known up{pair.up.part, rows.order().example_at[pair.up.position]};
     const Known down{pair.down.part, rows.order().example_at[pair.down.position]};
@@ -125,7 +126,8 @@ class MaximumGain final : public Rule<Rows> {
     return {{worst.up, worst.down, violation}, violation, violation};
   }
 
-  // What is active of the previous working set: of each class, where steps stay within a class.
+  // The active variables of the previous working set or, where steps stay within a class, of the
+  // previous working set of each class.
   std::vector<Variable> previous(const Dual& dual, const Rows& rows) const {
     std::vector<Variable> variables;
     for (const std::vector<Known>& last : previous_)
@@ -141,7 +143,8 @@ class MaximumGain final : public Rule<Rows> {
                        [&](Variable v) { return in_corner(dual.parts[v.part], v.position); });
   }
 
-  // Without an upper bound the box has no size; then a corner is exactly at a bound.
+  // Without an upper bound, the box has no finite size; then only a variable exactly at its bound
+  // is in a corner.
   bool in_corner(const Part& part, Index k) const {
     const double box = part.upper[k] - part.lower[k], margin = box < infinity ? eta_ * box : 0;
     return part.beta[k] - part.lower[k] <= margin || part.upper[k] - part.beta[k] <= margin;

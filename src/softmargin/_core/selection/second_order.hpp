@@ -1,6 +1,7 @@
-// Second order selection (LIBSVM 2.8; maximum-gain paper, Section 1.3): the variable to raise as in
-// the most violating pair, the one to lower such that the objective would fall most were there no
-// bounds: by violation^2 / (2 curvature). For the nu forms within the class that violates more.
+// Second order selection (LIBSVM 2.8; maximum-gain paper, Section 1.3): the variable to raise is
+// that of the most violating pair; the variable to lower is the one with which the objective would
+// fall most if there were no bounds: by violation^2 / (2 curvature). In the nu forms, both are
+// chosen within the class that violates more.
 #pragma once
 
 #include "extremes.hpp"

@@ -16,8 +16,8 @@ class ActiveNewton {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // A Newton step has at most `most_free` variables (0: there are none), and whether one is due is
-  // checked every `look_every` other steps.
+  // A Newton step has at most `most_free` variables; with 0, no Newton steps are taken. Every
+  // `look_every` other steps, step_if_due() checks whether one is due.
   ActiveNewton(Index most_free, int look_every) : most_free_(most_free), look_every_(look_every) {}
 
   // Notes the work and gain of other steps.
@@ -25,8 +25,8 @@ class ActiveNewton {
     if (most_free_ > 0) schedule_.worked(work, gain);
   }
 
-  // A step if it is due, with the gradient of the active variables brought up to date. `free` are
-  // the variables that it may have moved.
+  // Takes a Newton step if one is due, and brings the gradient of the active variables up to date.
+  // `free` returns the variables that the step may have moved.
   NewtonResult step_if_due(Dual& dual, Matrix& matrix, double tolerance,
                            std::vector<Variable>& free) {
     if (most_free_ == 0 || ++since_look_ < look_every_ ||
@@ -51,7 +51,8 @@ class ActiveNewton {
   }
 
  private:
-  // From rows in the cache where they are there; what is missing is computed in batches.
+  // Fills in the kernel matrix of the free variables: from cached rows if possible; the other rows
+  // are computed in batches.
   static void fill_in(const Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
                       Factor& on_free) {
     const Index count = static_cast<Index>(positions.size());

@@ -134,8 +134,8 @@ class Blocks final : public WorkingSet<Real> {
     members_.resize(positions.size());
   }
 
-  // The rows and columns of newcomers, from rows in the cache where they are there; the others are
-  // in the block already.
+  // Fills in the rows and columns of newcomers, from cached rows if possible. Those of the other
+  // variables are in the block already.
   void update_rows(Matrix& matrix, const std::vector<Index>& positions, Index active) {
     if (!rows_.values) rows_.allocate();
     rows_.diagonals.clear();

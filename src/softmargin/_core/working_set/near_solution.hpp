@@ -1,6 +1,6 @@
-// The whole of a problem whose kernel matrix is in memory and which starts near its solution: few
-// variables change, and the free ones change by much more than the others. So a Newton step comes
-// first, and whether another one is due is checked every few pair steps.
+// All variables of a problem that starts near its solution and whose kernel matrix is in memory.
+// Few variables change, and the free variables change much more than the others. So the first step
+// is a Newton step, and every few pair steps the solver checks whether another one is due.
 #pragma once
 
 #include "active_newton.hpp"
@@ -40,7 +40,7 @@ class NearSolution final : public WorkingSet<Real> {
   Index rows_in_use() const override { return 2; }
 
  private:
-  // A step at once, unless it costs more than the pair steps that it could save.
+  // Makes a Newton step due at once, unless it costs more than the pair steps that it could save.
   void make_due(const Dual& dual) {
     first_ = false;
     const Index free = static_cast<Index>(free_variables(dual).size());

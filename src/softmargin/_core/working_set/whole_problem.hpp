@@ -34,9 +34,9 @@ class WholeMatrix {
   const double* diagonal() const { return rows_.diagonal(); }
 
  private:
-  static constexpr Index few = 128;         // rows that are computed all at once
-  static constexpr Index batch = 16;        // rows that are computed together cost less each
-  static constexpr std::size_t strip = 32;  // rows between two uses of symmetry
+  static constexpr Index few = 128;         // up to this size, all rows are computed at once
+  static constexpr Index batch = 16;        // rows per batch: together, each costs less
+  static constexpr std::size_t strip = 32;  // rows that are computed before symmetry is used again
 
   // Also computes the rows that are likely to be needed next; and all rows, once half of them are
   // known.

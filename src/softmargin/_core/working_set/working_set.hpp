@@ -1,5 +1,5 @@
-// A working set: the variables that one step of the decomposition method changes. It answers two
-// questions: how far from optimal is the problem, and what is the problem after a step?
+// A working set: the variables that one step of the decomposition method changes. It does two
+// things: it says how far from optimal the problem is (select), and it takes a step (step).
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class WorkingSet {
   virtual Step step(Dual& dual, Matrix& matrix, const Selection& selection,
                     const Limits& limits) = 0;
 
-  // Variables were changed from outside, all of them being active: brings their gradient up to
-  // date.
+  // Called after the caller has changed variables while all variables were active: brings the
+  // gradient up to date.
   virtual void update(Dual& dual, Matrix& matrix, const std::vector<Index>& positions,
                       const std::vector<double>& changes) {
     const std::vector<char> keep(positions.size(), 1);

@@ -50,7 +50,7 @@ class BlockFolder(Blocks):
     feature_names : tuple of str
         Empty unless the data came from a table.
     target_name : str or None
-        Of the column of y, likewise.
+        The name of the target column; None unless the data came from a table.
 
     Examples
     --------

@@ -24,7 +24,7 @@ ROWS_PER_PIECE = 4096
 
 
 def csv_pieces(path: Any, wanted: Wanted, dtype: Any) -> Iterator[Data]:
-    """Some rows at a time; targets are text, because a later one may be no number."""
+    """Some rows at a time.  Targets are text, because a later one may not be a number."""
     with _table(path, wanted) as table:
         choice, notes = table.choice, table.choice.notes
         while some := list(itertools.islice(table.rows, ROWS_PER_PIECE)):

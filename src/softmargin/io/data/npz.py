@@ -176,7 +176,7 @@ def _check_parts(path: Any, parts: dict[str, _Stored]) -> int:
 
 
 def _check_starts(path: Any, starts: NDArray[Any]) -> None:
-    """SciPy does not notice a decrease to 0 at the end."""
+    """Rejects an indptr that decreases: SciPy does not notice a decrease to 0 at the end."""
     if (starts[1:] < starts[:-1]).any():
         raise _invalid_csr(path, "indptr that decreases")
 

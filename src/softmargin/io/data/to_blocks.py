@@ -1,4 +1,4 @@
-"""A data file of any format as a folder of blocks, with a block of it in memory at a time."""
+"""Converts a data file of any format to a folder of blocks, with one block in memory at a time."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _pieces(
 
 
 def _gathered(pieces: Iterator[Data], size: int) -> Iterator[Data]:
-    """Pieces together, until they have so many bytes."""
+    """Joins pieces until they have at least `size` bytes."""
     some: list[Data] = []
     held = 0
     for piece in pieces:
@@ -148,7 +148,7 @@ class _Targets:
 
 
 def _numbers(y: NDArray[Any]) -> NDArray[Any]:
-    """Of text, the numbers, if every text is a number."""
+    """Text converted to numbers, if every text is a number; else unchanged."""
     if y.dtype.kind != "U":
         return y
     from softmargin.io.data.csv_parquet import as_targets

@@ -168,7 +168,7 @@ def _probability_problem(record: Record) -> str | None:
 
 
 def _score_problem(record: Record) -> str | None:
-    """The same for a machine with a score for each class."""
+    """Like `_probability_problem`, for a machine with a score for each class."""
     values = record.attributes
     if "_curve" not in values:
         return None

@@ -3,8 +3,8 @@
 The file has one row of weights per feature, and one more for the constant feature of value ``bias``
 unless ``bias`` is negative.  A regression has one column and no labels.  With two classes (except
 for Crammer-Singer) there is one column, and a positive decision value means the first class of the
-file.  In softmargin it means the second, so
-the weights change sign.  Otherwise there is a column per class, and the largest value wins.
+file.  In softmargin a positive value means the second class, so the weights change sign.  Otherwise
+there is a column per class, and the largest value wins.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ REGRESSIONS: dict[str, dict[str, Any]] = {
     "L2R_L2LOSS_SVR_DUAL": {"loss": "squared_epsilon_insensitive", "dual": True},
     "L2R_L1LOSS_SVR_DUAL": {"loss": "epsilon_insensitive"},
 }
-"""The names of LIBLINEAR's solvers, and the parameters of the machine they train.  From a logistic
-regression we can only predict."""
+"""The names of LIBLINEAR's solvers, and the parameters of the machine they train.  A logistic
+regression can be loaded and used to predict, but not trained."""
 KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias")
 
 
