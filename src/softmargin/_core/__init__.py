@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from typing import Any
 
 
 def _best_build() -> str:
+    """The build for this processor if it was installed (SOFTMARGIN_AVX2=OFF leaves it out)."""
     name: str = importlib.import_module("softmargin._core._cpu").build()
-    return name
+    return name if importlib.util.find_spec(f"softmargin._core._{name}") else "baseline"
 
 
 def _load(build: str) -> Any:
