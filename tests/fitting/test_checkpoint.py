@@ -404,7 +404,7 @@ X, z = make_data(1000)
 if sys.argv[2] != "tmpfs":
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 warnings.simplefilter("always")
-kept = Checkpoint(sys.argv[1], every=0.001)
+kept = Checkpoint(sys.argv[1], every=0.0)
 for machine in (
     SVC(C=100.0, gamma=0.2, working_set="second-order", tol=1e-5, checkpoint=kept),
     SVC(C=100.0, gamma=0.2, max_iter=100, checkpoint=kept),
@@ -542,16 +542,22 @@ def _inner(A, B):
     return np.asarray(A) @ np.asarray(B).T
 
 
+# Waits to be killed as soon as there is a checkpoint: no processor is so fast that the fit ends.
 CHILD = """
 import sys
+import time
+from pathlib import Path
 from tests.cases.checkpointed import make_data
 from softmargin import SVC
 from softmargin.checkpoint import Checkpoint
+from softmargin.fitting import slices
+slices.FIRST_SLICE = slices.LONGEST_SLICE = 0.0
+path = Path(sys.argv[1])
 X, z = make_data(1200)
-machine = SVC(C=1e3, gamma=0.2, tol=1e-4, checkpoint=Checkpoint(sys.argv[1], every=0.05))
+wait = lambda status: path.exists() and time.sleep(600)
+machine = SVC(C=1e3, gamma=0.2, tol=1e-4, checkpoint=Checkpoint(path, every=0.0), callbacks=[wait])
 print("ready", flush=True)
 machine.fit(X, z > 0)
-print(machine.solution_.iterations, machine.solution_.dual_objective, flush=True)
 """
 
 
