@@ -21,8 +21,8 @@ def minimum(problem, equalities, totals):
     Q, p, count = problem.Q, problem.p, len(problem.p)
     normals = np.vstack([equalities, np.eye(count), -np.eye(count)]).T
     offsets = np.concatenate([totals, np.zeros(count), -problem.C])
-    # A smaller shift takes fewer rounds, but quadprog then violates the bounds by more: with 1e-6 of
-    # the largest entry by 1e-9, which shows in the objective.
+    # A smaller shift takes fewer rounds, but quadprog then violates the bounds by more: by 1e-9 if
+    # the shift is 1e-6 of the largest entry, which is visible in the objective.
     shift = 1e-3 * np.abs(Q).max()
     alpha, least = np.zeros(count), np.inf
     for _ in range(1000):
