@@ -245,7 +245,7 @@ def test_a_nu_that_is_infeasible_in_a_fold():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_fit_that_is_stopped(classes):
+def test_a_fit_that_is_stopped(classes, short_slices):
     """Ctrl-C and the time limit end all; a callback only ends the fit of all examples."""
     X, y, points, _ = data(classes, 900)
     stopped = SVC(probability=True, callbacks=[lambda status: StopReason.INTERRUPTED])
