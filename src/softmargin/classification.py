@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from softmargin.calibration.kernel_classes import expansion_probabilities
+from softmargin.calibration.kernel_probabilities import expansion_probabilities
 from softmargin.checkpoint import Checkpoint
 from softmargin.estimator import one_vs_one
 from softmargin.estimator.all_at_once import AllAtOnce
@@ -321,7 +321,7 @@ class SVC(Classifier):
         vectors, grouped by class.
     dual_coef_ : of shape (n_classes - 1, n_SV)
         Coefficients of the support vectors; :mod:`softmargin.estimator.one_vs_one` describes their
-        layout for more than two classes.  Unless ``multi_class="ovo"``, its shape is then
+        layout for more than two classes.  Unless ``multi_class="ovo"``, its shape is
         (n_classes, n_SV): the coefficients of the score of each class.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         The intercept for each pair of classes.  Unless ``multi_class="ovo"``, one for each class

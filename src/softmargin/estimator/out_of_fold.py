@@ -201,8 +201,8 @@ def weighted_splits(machine: Any, X: Any, y: Any, weight: Array) -> list[Split]:
     used = [(train, test) for train, test in used if len(train) and len(test)]
     if not used:
         raise ValueError(
-            "probability needs examples to train on and others to hold out, and no fold of cv has"
-            f" both with a positive weight: cv={machine.cv!r}."
+            "probability needs a fold with examples to train on and others to hold out, all with a"
+            f" positive weight; cv={machine.cv!r} has none."
         )
     return used
 

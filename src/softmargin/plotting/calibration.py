@@ -66,7 +66,9 @@ def draw_reliability(ax: Any, told: Array, happened: Any, bins: int = BINS) -> N
     ax.plot([0, 1], [0, 1], color=ink(), linewidth=0.8, linestyle="--")
     error = 2 * np.sqrt(said * (1 - said) / counts)
     ax.errorbar(
-        *(said, so, error),
+        said,
+        so,
+        error,
         color=BLUE,
         marker="o",
         markersize=5,
