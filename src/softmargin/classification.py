@@ -26,6 +26,7 @@ from softmargin.estimator.conventions import (
 from softmargin.estimator.kernel_expansion import KernelExpansion
 from softmargin.estimator.kernel_machine import Array, KernelMachine
 from softmargin.estimator.one_vs_rest import OneVsRest
+from softmargin.estimator.out_of_fold import FitWithFolds
 from softmargin.estimator.probability import Probability
 from softmargin.estimator.scaling import warn_unless_scaled
 from softmargin.estimator.validation import (
@@ -107,7 +108,7 @@ class Classifier(Probability, ClassifierMixin, KernelMachine):  # type: ignore[m
             folds = self._folds(X, y, weight, problems)
             result = self._solve(X, weight, problems, began, folds)
             self._keep_result(X, result)
-            self._calibrate(X, y, weight, result, folds, began)
+            self._calibrate(FitWithFolds(X, y, weight, result, folds, began))
             self._warn_unless_converged()
             warn_unless_scaled(self, X, stacklevel=4)
         return self

@@ -61,6 +61,18 @@ class OutOfFold:
     values: Array
 
 
+@dataclass(frozen=True)
+class FitWithFolds:
+    """A fit of a kernel machine: its examples, its result, and the folds solved with it."""
+
+    X: Any
+    y: Any
+    weight: Array
+    result: FitResult
+    folds: Folds | None
+    began: float
+
+
 def make_folds(machine: Any, X: Any, y: Any, weight: Array, problems: Problems) -> Folds | None:
     """The folds of a machine (`machine.cv`) that is about to be fitted to X and y, with these
     problems; None if they are not needed, or are to be fits of their own."""
@@ -80,28 +92,21 @@ def make_folds(machine: Any, X: Any, y: Any, weight: Array, problems: Problems) 
     return Folds(folds, float(machine.tol), int(machine.max_iter))
 
 
-def held_out_values(
-    machine: Any,
-    X: Any,
-    y: Any,
-    weight: Array,
-    result: FitResult,
-    folds: Folds | None,
-    began: float,
-) -> Array | None:
+def held_out_values(machine: Any, fit: FitWithFolds) -> Array | None:
     """A value for each variable of each problem of a fit: the decision value of its example (for a
     pair of classes, positive for the first), or NaN if no fold holds it out.  None, with a warning,
     if the time limit or Ctrl-C ends the folds early."""
+    result, folds = fit.result, fit.folds
     if folds is None:
-        known = known_values(machine, y, weight)
+        known = known_values(machine, np.ravel(fit.y), fit.weight)
         assert known is not None  # else `make_folds` would have made some
         return _by_variable(known, result.problems)
     values = result.held_out
     if values is None and not EARLY & set(result.certificates.columns["stop_reason"]):
-        left = seconds_left(machine, began)
+        left = seconds_left(machine, fit.began)
         watch = Watch(len(result.problems.sizes), folds.tol, time_limit=left)
         with watch.interruptible(machine.on_interrupt == "keep"):
-            values = machine._solve_folds(X, result, folds, watch).held_out
+            values = machine._solve_folds(fit.X, result, folds, watch).held_out
     if values is None:
         warn_that_it_stopped()
     elif isinstance(result.problems, Pairs):

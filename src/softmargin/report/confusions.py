@@ -90,8 +90,8 @@ def _by_class(counts: NDArray[Any], labels: NDArray[Any], most: int = 50) -> str
     if len(labels) > most:
         order = np.argsort(-counts.sum(axis=1), kind="stable")[:most]
     for k in order:
-        right, true, said = counts[k, k], counts[k].sum(), counts[:, k].sum()
-        precision = right / said if said else np.nan
+        right, true, predicted = counts[k, k], counts[k].sum(), counts[:, k].sum()
+        precision = right / predicted if predicted else np.nan
         recall = right / true if true else np.nan
         both = precision + recall
         f1 = 2 * precision * recall / both if both > 0 else np.nan
