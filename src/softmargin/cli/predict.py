@@ -104,8 +104,7 @@ def _predict_blocks(args: argparse.Namespace, record: Any) -> tuple[Any, Any, An
     if names and data.feature_names and names != list(data.feature_names):
         raise ValueError(
             f"The columns of {args.data} are not those that {args.model} was trained on, or not in"
-            " the same order."
-            " Convert the table again with the same columns."
+            " the same order. Convert the table again with the same columns."
         )
     if not args.quiet and data.y.dtype.kind in "fiubU" and not record.is_regressor:
         _doubt_labels(args, record, data.y)
