@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.estimator.out_of_fold import dealt_folds
+from softmargin.estimator.splits import dealt_folds
 from softmargin.fitting.side_by_side import run_all
 from softmargin.io.models.record import CLASSIFIERS, REGRESSORS, Record
 from softmargin.watching import Abandoned, Status

@@ -24,13 +24,13 @@ from softmargin.estimator.conventions import NotFittedError, available_if
 from softmargin.estimator.out_of_fold import (
     QUIET,
     FitWithFolds,
-    Split,
     class_scores,
     has_fits_for_folds,
     held_out_values,
     make_folds,
     was_stopped,
 )
+from softmargin.estimator.splits import Split
 from softmargin.estimator.validation import with_probability
 from softmargin.fitting.held_out import Folds
 from softmargin.fitting.problems import Problems
