@@ -4,8 +4,8 @@
 
 Makes a file of that size (rows of 40 entries with six digits) in a temporary folder, reads it once
 with each, each in a process of its own, and prints seconds, megabytes per second of the clock and
-of processor time, the processor time relative to softmargin's on one thread, and the most memory that
-the process used beyond what the result takes.
+of processor time, the processor time relative to softmargin's on one thread, and the most memory
+that the process used beyond what the result takes.
 """
 
 import argparse
