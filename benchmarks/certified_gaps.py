@@ -2,7 +2,7 @@
 
     python benchmarks/certified_gaps.py           the table of docs/engineering/certified_gaps.md
     python benchmarks/certified_gaps.py --easy    the same for the usual data at C = 1
-    python benchmarks/certified_gaps.py --limits  time limits beside the time that a fit takes
+    python benchmarks/certified_gaps.py --limits  time limits, and the times that fits take
 
 All parameters except C and gap_tol are at their defaults.  The two sides take turns; times are
 medians of CPU seconds.  The digits come with scikit-learn; the others need SOFTMARGIN_DATA.

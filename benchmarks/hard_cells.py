@@ -7,7 +7,7 @@
     python benchmarks/hard_cells.py --from cells.csv --picture cells.png
     python benchmarks/hard_cells.py --nu                  # NuSVC, NuSVR and OneClassSVM
     python benchmarks/hard_cells.py --large               # thousands of free variables
-    python benchmarks/hard_cells.py --rules --every 2     # "auto" beside fixed rules
+    python benchmarks/hard_cells.py --rules --every 2     # "auto" compared with fixed rules
 
 C = 2^-5 ... 2^13, gamma = 2^-15 ... 2^3, standardised features, tol=1e-3, one thread: blocks
 without Newton steps compared with "auto". Prints the CPU time of every cell, then the ten that take

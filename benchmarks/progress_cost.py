@@ -3,8 +3,8 @@
     python benchmarks/progress_cost.py [--repeats 5]
 
 Fits with a live line and a callback, and measures the CPU time of all that this takes: setting up
-the line, calling observers after each slice, closing the line. Prints its share of the
-fit's CPU time.
+the line, calling observers after each slice, closing the line. Prints its share of
+the fit's CPU time.
 """
 
 import argparse

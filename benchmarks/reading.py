@@ -3,9 +3,9 @@
     python benchmarks/reading.py [--megabytes 500] [--peers scikit-learn libsvm]
 
 Makes a file of that size (rows of 40 entries with six digits) in a temporary folder, reads it once
-with each, each in a process of its own, and says seconds, megabytes per second of the clock and of
-processor time, the processor time relative to softmargin's on one thread, and the most memory that
-the process used beyond what the result takes.
+with each, each in a process of its own, and prints seconds, megabytes per second of the clock and
+of processor time, the processor time relative to softmargin's on one thread, and the most memory
+that the process used beyond what the result takes.
 """
 
 import argparse

@@ -4,9 +4,8 @@
 
 Every formulation x kernel x {dense, sparse}, and every linear machine: trained here, written,
 predicted by libsvm-official or liblinear-official ("there"); trained by these, written by them,
-predicted here ("back"). Says the largest
-difference of decision values relative to the largest value, and how many predictions differ. For
-regression a prediction is a decision value.
+predicted here ("back"). Prints the largest difference of decision values, relative to the largest
+value, and how many predictions differ. For regression a prediction is a decision value.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""A small tolerance: default machines at tol = 1e-3 and 1e-8, ours beside scikit-learn's.
+"""A small tolerance: default machines at tol = 1e-3 and 1e-8, ours compared with scikit-learn's.
 
     SOFTMARGIN_DATA=folder python benchmarks/small_tolerances.py [--repeats 3]
 

@@ -2,7 +2,7 @@
 
     SOFTMARGIN_DATA=<folder> python benchmarks/warm_start.py [--examples 15000]
 
-Fits C = 2^-3, 2^-2, ..., 2^7 one after the other, each from the solution before and from nothing;
+Fits C = 2^-3, 2^-2, ..., 2^7 one after the other, each from the previous solution and from zero;
 then all rows after a fit of the first nine tenths. Prints the iterations and kernel rows of both
 and their ratios, and fails where a warm start takes more iterations or ends at another objective.
 """

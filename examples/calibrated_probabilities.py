@@ -1,7 +1,7 @@
 """Calibrated probabilities.
 
 Decision values are not probabilities; scikit-learn's `CalibratedClassifierCV` turns them into
-some by cross-validation, and a reliability curve shows whether they can be believed.
+probabilities by cross-validation, and a reliability curve shows whether these can be believed.
 """
 
 import sys

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from softmargin.calibration.kernel_classes import expansion_probabilities
+from softmargin.calibration.kernel_probabilities import expansion_probabilities
 from softmargin.checkpoint import Checkpoint
 from softmargin.estimator import one_vs_one
 from softmargin.estimator.all_at_once import AllAtOnce
@@ -26,6 +26,7 @@ from softmargin.estimator.conventions import (
 from softmargin.estimator.kernel_expansion import KernelExpansion
 from softmargin.estimator.kernel_machine import Array, KernelMachine
 from softmargin.estimator.one_vs_rest import OneVsRest
+from softmargin.estimator.out_of_fold import FitWithFolds
 from softmargin.estimator.probability import Probability
 from softmargin.estimator.scaling import warn_unless_scaled
 from softmargin.estimator.validation import (
@@ -107,7 +108,7 @@ class Classifier(Probability, ClassifierMixin, KernelMachine):  # type: ignore[m
             folds = self._folds(X, y, weight, problems)
             result = self._solve(X, weight, problems, began, folds)
             self._keep_result(X, result)
-            self._calibrate(X, y, weight, result, folds, began)
+            self._calibrate(FitWithFolds(X, y, weight, result, folds, began))
             self._warn_unless_converged()
             warn_unless_scaled(self, X, stacklevel=4)
         return self
@@ -321,7 +322,7 @@ class SVC(Classifier):
         vectors, grouped by class.
     dual_coef_ : of shape (n_classes - 1, n_SV)
         Coefficients of the support vectors; :mod:`softmargin.estimator.one_vs_one` describes their
-        layout for more than two classes.  Unless ``multi_class="ovo"``, its shape is then
+        layout for more than two classes.  Unless ``multi_class="ovo"``, its shape is
         (n_classes, n_SV): the coefficients of the score of each class.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         The intercept for each pair of classes.  Unless ``multi_class="ovo"``, one for each class

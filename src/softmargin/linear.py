@@ -60,8 +60,8 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
         machines have the hinge loss whatever `penalty`, `loss` and `dual` say, as in scikit-learn.
     dual : "auto" or bool, default="auto"
         Whether the squared hinge loss is minimised in the dual problem (by coordinate descent) or
-        in the primal.  Both lead to the same optimum; "auto" takes what is faster.  The hinge loss
-        needs the dual problem.
+        in the primal.  Both lead to the same optimum; "auto" chooses the faster one.  The hinge
+        loss needs the dual problem.
     tol : float, default=1e-4
         The fit stops when the relative duality gap, (primal - dual) / primal, is at most ``tol``.
     gap_tol : float or None, default=None
@@ -79,8 +79,8 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
         Value of the constant feature.  Larger values regularise the intercept less.
     class_weight : dict, "balanced" or None, default=None
         Factor on C for each class.  "balanced" gives all classes the same total weight.  As in
-        scikit-learn, with "ovr" and more than two classes it applies where the class is on its own,
-        not where it is among the rest.
+        scikit-learn, with "ovr" and more than two classes the factor of a class applies in the
+        problem of that class against the rest, not in those where the class is part of the rest.
     verbose : bool or int, default=0
         1: a live progress line on standard error.  2: progress messages through ``logging``.
     random_state : int, RandomState instance or None, default=None
@@ -104,8 +104,8 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
         variables are scaled to the new C.  Examples are matched by position, so rows can be
         appended, and classes by label.
     n_jobs : int or None, default=None
-        Number of threads; -1 uses all processors.  With "ovr" they share out the classes, with
-        `n_blocks` the blocks; there is nothing else to share out.  The result depends on the seed
+        Number of threads; -1 uses all processors.  The threads divide the classes of "ovr", or the
+        blocks of `n_blocks`, among them; other fits use one thread.  The result depends on the seed
         and, within `tol`, on how many classes are solved together.
     n_blocks : int or None, default=None
         Descend on this many blocks of examples at once, each from the same weights; their changes
@@ -129,8 +129,9 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
         Whether to calibrate class probabilities on decision values out of fold (see ``cv``), for
         `predict_proba` and `predict_log_proba`.  The predicted class has the largest probability.
     cv : int, splitter, iterable of splits or None, default=None
-        The folds of ``probability``: their number (None: 5), each with its share of every class; or
-        a splitter of scikit-learn; or the splits themselves, for instance of a splitter by groups.
+        The folds of ``probability``.  A number (None means 5) gives stratified folds.  Also
+        accepted: a splitter of scikit-learn, or the splits themselves, for instance
+        ``list(GroupKFold(5).split(X, y, groups))``.
 
     Attributes
     ----------

@@ -20,6 +20,7 @@ from softmargin.estimator.conventions import (
 )
 from softmargin.estimator.intervals import Intervals
 from softmargin.estimator.kernel_machine import Array, KernelMachine
+from softmargin.estimator.out_of_fold import FitWithFolds
 from softmargin.estimator.scaling import warn_unless_scaled
 from softmargin.estimator.validation import prices, sample_weights, unchanged_on_error
 from softmargin.fitting.problems import OneProblem
@@ -68,7 +69,7 @@ class Regressor(Intervals, RegressorMixin, KernelMachine):  # type: ignore[misc]
             folds = self._folds(X, y, weight, problem)
             result = self._solve(X, weight, problem, began, folds)
             self._keep_result(X, result)
-            self._keep_residuals(X, y, weight, result, folds, began)
+            self._keep_residuals(FitWithFolds(X, y, weight, result, folds, began))
             self._warn_unless_converged()
             warn_unless_scaled(self, X, stacklevel=4)
         return self

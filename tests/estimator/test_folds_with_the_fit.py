@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from softmargin import SVC, SVR, NuSVC, NuSVR
 from softmargin.estimator.one_vs_one import pairs
-from softmargin.estimator.out_of_fold import held_out_values
+from softmargin.estimator.out_of_fold import FitWithFolds, held_out_values
 
 TOL = 1e-7
 TWO = make_classification(150, random_state=0)
@@ -59,7 +59,8 @@ def with_the_fit(machine, X, y, weight):
     problems, weight = machine._state(y, weight)
     folds = machine._folds(X, y, weight, problems)
     result = machine._solve(X, weight, problems, began, folds)
-    found = held_out_values(machine, X, y, weight, result, folds, began)
+    fit = FitWithFolds(X, y, weight, result, folds, began)
+    found = held_out_values(machine, fit)
     values = np.full((X.shape[0], len(problems.sizes)), np.nan)
     stated = problems.state(range(len(problems.sizes)))
     values[stated.ids, np.repeat(np.arange(len(problems.sizes)), problems.sizes)] = found

@@ -161,7 +161,7 @@ def test_folds_of_weight_zero_and_of_one_class():
     X, y, points, _ = data(2, 40)
     folds = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
     weight = np.append(np.zeros(20), np.ones(20))
-    with pytest.raises(ValueError, match="no fold of cv"):
+    with pytest.raises(ValueError, match="a fold with examples to train on"):
         machine(cv=folds).fit(X, y, weight)
     weight[:2] = 1
     assert np.isfinite(machine(cv=folds).fit(X, y, weight).predict_proba(points)).all()

@@ -136,7 +136,7 @@ def test_a_fold_of_weight_zero():
     X, y, points, _ = data(2, 40)
     splits = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
     weight = np.append(np.zeros(20), np.ones(20))
-    with pytest.raises(ValueError, match="no fold of cv"):
+    with pytest.raises(ValueError, match="a fold with examples to train on"):
         SVC(probability=True, cv=splits).fit(X, y, weight)
     weight[:2] = 1
     machine = SVC(probability=True, cv=splits).fit(X, y, weight)

@@ -28,6 +28,15 @@ def big(rows=10_000):
     return X, np.where(X[:, 0] > 0, 1, -1)
 
 
+def assert_has_rows(folder, X, y):
+    """In three blocks or more."""
+    assert len(folder) >= 3
+    assert folder.shape == X.shape
+    rows, targets = together(folder)
+    np.testing.assert_array_equal(rows, X)
+    np.testing.assert_array_equal(targets, y)
+
+
 @pytest.mark.parametrize("suffix", [".svm", ".svm.gz", ".csv", ".parquet", ".npz"])
 def test_the_rows_of_the_file(tmp_path, suffix, monkeypatch):
     if suffix == ".parquet":
@@ -37,12 +46,8 @@ def test_the_rows_of_the_file(tmp_path, suffix, monkeypatch):
     path = tmp_path / f"rows{suffix}"
     write_data(path, X, y)
     folder = convert_to_blocks(path, tmp_path / "blocks", size=80_000)
-    assert len(folder) >= 3
-    assert folder.shape == X.shape
-    rows, targets = together(folder)
-    np.testing.assert_array_equal(rows, X)
-    np.testing.assert_array_equal(targets, y)
-    assert targets.dtype == np.int64
+    assert_has_rows(folder, X, y)
+    assert together(folder)[1].dtype == np.int64
     single = convert_to_blocks(path, tmp_path / "single", dtype=np.float32)
     assert len(single) == 1
     assert single.read(0)[0].dtype == np.float32
@@ -69,11 +74,7 @@ def test_archives_are_read_in_pieces(tmp_path, save, form, monkeypatch):
     else:
         save(path, X=np.asarray(X, order="F" if form == "columns" else "C"), y=y)
     folder = convert_to_blocks(path, tmp_path / "blocks", size=80_000)
-    assert len(folder) >= 3
-    assert folder.shape == X.shape
-    rows, targets = together(folder)
-    np.testing.assert_array_equal(rows, X)
-    np.testing.assert_array_equal(targets, y)
+    assert_has_rows(folder, X, y)
     narrow = convert_to_blocks(path, tmp_path / "narrow", size=20_000, dtype=np.float32)
     np.testing.assert_array_equal(together(narrow)[0], X.astype(np.float32))
 

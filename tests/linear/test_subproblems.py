@@ -201,7 +201,7 @@ def test_example_of_the_documentation():
         (([1.0], 0.0), "C=0.0 must be positive and finite"),
         (([1.0], np.inf), "C=inf must be positive and finite"),
         (([1.0], np.nan), "C=nan must be positive and finite"),
-        (([1e308, 1e308], 1.0), r"up to 1e\+308, and sums of 2 such overflow"),
+        (([1e308, 1e308], 1.0), r"up to 1e\+308, and a sum of 2 such values overflows"),
         (([1.0], 1.0, "greedy"), "method='greedy' is unknown; choose one of newton, sorted"),
     ],
 )

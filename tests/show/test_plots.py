@@ -207,7 +207,7 @@ def test_one_class_machine_and_regressions():
     machine = SVR(epsilon=0.2).fit(x, z)
     assert ringed(plot_decision(machine, x, z)) == len(machine.support_)
     plot_decision(NuSVR().fit(x, z), x)
-    with pytest.raises(ValueError, match="regressions alone"):
+    with pytest.raises(ValueError, match="Only regressions"):
         plot_decision(SVC().fit(X[:, :1], y), X[:, :1], y)
 
 

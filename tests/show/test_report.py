@@ -139,7 +139,7 @@ def test_calibration_where_there_are_probabilities(tmp_path):
     sure = 1 / (1 + np.exp(-2 * machine.decision_function(X)))
     machine.predict_proba = lambda X: np.stack([1 - sure, sure], axis=1)
     from softmargin.plotting.calibration import reliability
-    from softmargin.report.judgement import calibration
+    from softmargin.report.calibration import calibration
     from softmargin.report.subject import Subject
 
     assert "Calibration" in calibration(Subject.of(machine, X, y))

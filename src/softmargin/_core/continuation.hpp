@@ -1,5 +1,5 @@
-// Where a problem starts whose solution is known for other bounds: those of the problem divided by
-// a common factor, as along a sequence of values of C.
+// Where a problem starts if its solution is known for other bounds: the bounds of the problem
+// divided by a common factor, as along a sequence of values of C.
 //
 // Either all variables are scaled by the factor: that is feasible, and the gradient follows without
 // a kernel value. Or only those that rest on a bound other than zero move, with the bound, and the

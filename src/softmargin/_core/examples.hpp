@@ -43,7 +43,7 @@ class Examples {
 
   const Index count, features;
   std::vector<double> squared_norms;
-  Index terms = 0;  // the most numbers that are added one to the other for a product
+  Index terms = 0;  // the most terms of a product that are added one after another
 };
 
 template <class Value, class Real, class Terms = Products>

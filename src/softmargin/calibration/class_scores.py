@@ -43,45 +43,10 @@ def fit_scores(scores: Array, codes: NDArray[np.intp], weight: Array) -> tuple[A
 
     classes = scores.shape[1]
     columns = classes + 1 if classes <= MOST_MIXED else 0
-    own, other = _targets(codes, weight, classes)
-    changes = np.diff(np.eye(SLOPES), axis=0)
-    stiffness = STIFFNESS * changes.T @ changes
-    rows = max(1, BLOCK_NUMBERS // classes)
-    blocks = [slice(k, k + rows) for k in range(0, len(scores), rows)]
-    known = _pieces(scores) if len(blocks) == 1 else None
-
-    def loss(point: Array) -> tuple[float, Array]:
-        slopes, mixing = point[:SLOPES], point[SLOPES:].reshape(classes, columns)
-        bent = stiffness @ slopes
-        value = 0.5 * float(slopes @ bent) + 0.5 * RIDGE * float((mixing**2).sum())
-        slope_of_g, slope_of_mixing = bent, RIDGE * mixing
-        for block in blocks:
-            part = scores[block]
-            pieces = _pieces(part) if known is None else known
-            odds = _odds(pieces, part, slopes, mixing)
-            odds -= odds.max(axis=1, keepdims=True)
-            p = np.exp(odds)
-            total = p.sum(axis=1, keepdims=True)
-            p /= total
-            odds -= np.log(total)
-            row, code = np.arange(len(part)), codes[block]
-            rest = other[code]
-            value -= weight[block] @ (
-                rest * odds.sum(axis=1) + (own[code] - rest) * odds[row, code]
-            )
-            p -= rest[:, None]
-            p[row, code] -= own[code] - rest
-            p *= weight[block, None]
-            slope_of_g = slope_of_g + p.ravel() @ pieces.reshape(-1, SLOPES)
-            if columns:
-                slope_of_mixing[:, :-1] += p.T @ part
-                slope_of_mixing[:, -1] += p.sum(axis=0)
-        return value, np.concatenate([slope_of_g, slope_of_mixing.ravel()])
-
     begin = np.concatenate([np.ones(SLOPES), np.zeros(classes * columns)])
     bounds = [(0.0, None)] * SLOPES + [(None, None)] * (classes * columns)
     best = minimize(
-        loss,
+        _Loss(scores, codes, weight, columns),
         begin,
         jac=True,
         method="L-BFGS-B",
@@ -89,6 +54,54 @@ def fit_scores(scores: Array, codes: NDArray[np.intp], weight: Array) -> tuple[A
         options={"ftol": 1e-13, "gtol": 1e-8, "maxiter": 1000, "maxcor": 30},
     )
     return best.x[:SLOPES], best.x[SLOPES:].reshape(classes, columns)
+
+
+class _Loss:
+    """What `fit_scores` minimises: a function of the slopes of g, followed by A with b."""
+
+    def __init__(self, scores: Array, codes: NDArray[np.intp], weight: Array, columns: int) -> None:
+        classes = scores.shape[1]
+        self.scores, self.codes, self.weight = scores, codes, weight
+        self.shape = classes, columns
+        self.own, self.other = _targets(codes, weight, classes)
+        changes = np.diff(np.eye(SLOPES), axis=0)
+        self.stiffness = STIFFNESS * changes.T @ changes
+        rows = max(1, BLOCK_NUMBERS // classes)
+        self.blocks = [slice(k, k + rows) for k in range(0, len(scores), rows)]
+        self.known = _pieces(scores) if len(self.blocks) == 1 else None
+
+    def __call__(self, point: Array) -> tuple[float, Array]:
+        """The value and the gradient."""
+        slopes, mixing = point[:SLOPES], point[SLOPES:].reshape(self.shape)
+        bent = self.stiffness @ slopes
+        value = 0.5 * float(slopes @ bent) + 0.5 * RIDGE * float((mixing**2).sum())
+        slope_of_g, slope_of_mixing = bent, RIDGE * mixing
+        for block in self.blocks:
+            part = self.scores[block]
+            pieces = _pieces(part) if self.known is None else self.known
+            loss, error = self._of_examples(block, _odds(pieces, part, slopes, mixing))
+            value += loss
+            slope_of_g = slope_of_g + error.ravel() @ pieces.reshape(-1, SLOPES)
+            if mixing.shape[1]:
+                slope_of_mixing[:, :-1] += error.T @ part
+                slope_of_mixing[:, -1] += error.sum(axis=0)
+        return value, np.concatenate([slope_of_g, slope_of_mixing.ravel()])
+
+    def _of_examples(self, block: slice, odds: Array) -> tuple[float, Array]:
+        """The log loss of a block of examples, and its derivative by their odds."""
+        codes, weight = self.codes[block], self.weight[block]
+        odds -= odds.max(axis=1, keepdims=True)
+        p = np.exp(odds)
+        total = p.sum(axis=1, keepdims=True)
+        p /= total
+        odds -= np.log(total)
+        row = np.arange(len(odds))
+        own, rest = self.own[codes], self.other[codes]
+        loss = -(weight @ (rest * odds.sum(axis=1) + (own - rest) * odds[row, codes]))
+        p -= rest[:, None]
+        p[row, codes] -= own - rest
+        p *= weight[:, None]
+        return loss, p
 
 
 def _targets(codes: NDArray[np.intp], weight: Array, classes: int) -> tuple[Array, Array]:

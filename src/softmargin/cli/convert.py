@@ -100,7 +100,7 @@ def _convert_to_blocks(args: argparse.Namespace) -> dict[str, object]:
         ignore=args.ignore,
         zero_based=args.zero_based,
         kind=kind,
-        told=note,
+        on_note=note,
     )
     return {"blocks": len(folder), "rows": folder.shape[0], "features": folder.shape[1]}
 

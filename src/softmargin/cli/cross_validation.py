@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.estimator.out_of_fold import dealt_folds
+from softmargin.estimator.splits import dealt_folds
 from softmargin.fitting.side_by_side import run_all
 from softmargin.io.models.record import CLASSIFIERS, REGRESSORS, Record
 from softmargin.watching import Abandoned, Status
@@ -44,12 +44,12 @@ def cross_predict(
         fold.set_params(callbacks=[partial(_abandon, given_up)]).fit(seen, y[training])
         return held_out, Record.of(fold).predict(unseen)[0]
 
-    def told(ended: int) -> None:
+    def show_fold(ended: int) -> None:
         show(f"fold {ended} of {len(cut)}", ended / len(cut))
 
     predicted = np.empty(count, dtype=float if _is_regressor(machine) else examples.y.dtype)
     workers = min(os.cpu_count() or 1, len(cut))
-    for held_out, values in run_all([partial(one, s) for s in cut], workers, given_up, told):
+    for held_out, values in run_all([partial(one, s) for s in cut], workers, given_up, show_fold):
         predicted[held_out] = values
     return predicted
 

@@ -1,7 +1,8 @@
 """Solve three problems on data that scikit-learn ships, and show how optimal the answers are.
 
 A C-SVC for ten classes, an epsilon-SVR and a one-class machine are trained on three quarters of
-their data. For each: the problem, its certificate, the work done, and how well it does on the rest.
+their data. For each, the command prints the problem, its certificate, the work done, and the
+score on the other quarter.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _search(args: argparse.Namespace, examples: Any) -> dict[str, Any]:
             if not search.points:
                 raise
             done = f"{len(search.points)} of {len(places)} points"
-            note(f"interrupted after {done}: continues with the best so far")
+            note(f"interrupted after {done}: the best point so far is used")
     leader = best(search.points)
     assert leader is not None
     if not args.quiet and (text := edge_note(leader, places)):

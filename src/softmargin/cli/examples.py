@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from softmargin.cli.machine_options import LINEAR_REGRESSIONS, linear_name
 from softmargin.cli.terminal import label_text
+from softmargin.io.data.csv_hints import is_number
 from softmargin.io.data.formats import as_labels
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def training_examples(args: argparse.Namespace, data: Data) -> Examples:
     regression = named in (*REGRESSIONS, *LINEAR_REGRESSIONS)
     y = data.y if regression else as_labels(data.y)
     if regression and y.dtype.kind not in "fiub":
-        word = next(filter(_is_word, y.tolist()), y[0])
+        word = next((text for text in y.tolist() if not is_number(text)), y[0])
         raise ValueError(f"{args.data}: {named} needs numbers as targets, not {str(word)!r}.")
     if not regression and named != "one-class" and (y == y[0]).all():
         raise ValueError(
@@ -95,14 +96,6 @@ def training_examples(args: argparse.Namespace, data: Data) -> Examples:
             " values in a row."
         )
     return Examples(np.ascontiguousarray(matrix[:, serials]), y, serials)
-
-
-def _is_word(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return True
-    return False
 
 
 UNEVEN = 100

@@ -105,7 +105,7 @@ def _searched(args: argparse.Namespace, search: GridSearch) -> bool:
     known, search_points = len(search.points), search.points
     with Progress("grid", not args.quiet) as progress:
 
-        def told(point: Point) -> None:
+        def on_point(point: Point) -> None:
             leader = best(search_points)
             assert leader is not None
             if args.out:
@@ -117,7 +117,7 @@ def _searched(args: argparse.Namespace, search: GridSearch) -> bool:
 
         if args.out and not known:
             Path(args.out).write_text("")
-        search.told, search.show = told, progress.show
+        search.on_point, search.show = on_point, progress.show
         with suppress(KeyboardInterrupt):
             search.run()
             return False

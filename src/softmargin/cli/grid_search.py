@@ -105,7 +105,7 @@ class GridSearch:
     folds: int
     seed: int
     threads: int
-    told: Callable[[Point], None] = lambda point: None
+    on_point: Callable[[Point], None] = lambda point: None
     """Called with each point as it comes."""
     show: Callable[[str, float], None] = lambda text, fraction: None
     """Called now and then with a text and the share that is done."""
@@ -153,7 +153,7 @@ class GridSearch:
 
         def waiting() -> None:
             shares = sum(task.done * len(task.cells) for task in tasks)
-            self._tell(shares / len(folds))
+            self._show_progress(shares / len(folds))
 
         for answers in engine.run(tasks, self.threads, engine.Wishes(), waiting=waiting):
             for answer in answers:
@@ -161,17 +161,17 @@ class GridSearch:
 
     def _count(self, place: Exponents, answer: Any, folds: int) -> None:
         """Adds up the errors of a fold; the last fold completes the point."""
-        told, y = answer.predictions, self.examples.y
-        if told is None:
+        found, y = answer.predictions, self.examples.y
+        if found is None:
             return
-        if told.classes is not None:
-            loss = float((told.classes[told.winners] != y[told.rows]).sum())
+        if found.classes is not None:
+            loss = float((found.classes[found.winners] != y[found.rows]).sum())
         else:
-            loss = float(((told.values - y[told.rows]) ** 2).sum())
+            loss = float(((found.values - y[found.rows]) ** 2).sum())
         self.losses[place].append(loss)
         if len(self.losses[place]) == folds:
             mean = sum(self.losses[place]) / len(y)
-            self._found(Point(*place, 1 - mean if told.classes is not None else -mean))
+            self._found(Point(*place, 1 - mean if found.classes is not None else -mean))
 
     def _run_alone(self, place: Exponents) -> None:
         """A point whose fits could not be shared."""
@@ -182,13 +182,13 @@ class GridSearch:
         result = scores(machine, self.examples.y, predicted)
         score = result["accuracy"] if "accuracy" in result else -result["mean_squared_error"]
         self._found(Point(*place, score))
-        self._tell(len(self.points) - self.before)
+        self._show_progress(len(self.points) - self.before)
 
     def _found(self, point: Point) -> None:
         self.points.append(point)
-        self.told(point)
+        self.on_point(point)
 
-    def _tell(self, done: float) -> None:
+    def _show_progress(self, done: float) -> None:
         total = len(self.open)
         fraction = done / total if total else 1.0
         taken = time.perf_counter() - self.begin

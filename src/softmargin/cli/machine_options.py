@@ -162,13 +162,15 @@ def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_problem(add: Callable[..., Any]) -> None:
     add(
-        *("-s", "--formulation"),
+        "-s",
+        "--formulation",
         type=numbered(list(FORMULATIONS), PYTHON_NAMES),
         metavar="NAME",
         help="c-svc (0), nu-svc (1), one-class (2), epsilon-svr (3) or nu-svr (4) (default: c-svc)",
     )
     add(
-        *("-t", "--kernel"),
+        "-t",
+        "--kernel",
         type=numbered(list(FROM_LIBSVM), {"poly": "polynomial"}),
         default="rbf",
         metavar="NAME",
@@ -176,7 +178,8 @@ def _add_problem(add: Callable[..., Any]) -> None:
     )
     add("-d", "--degree", type=int, default=3, help="degree of the polynomial kernel (default: 3)")
     add(
-        *("-g", "--gamma"),
+        "-g",
+        "--gamma",
         type=gamma,
         default="auto",
         help="gamma of the rbf, polynomial and sigmoid kernels: a number, auto (1 / features) or"
@@ -252,11 +255,12 @@ def add_tolerance(add: Callable[..., Any]) -> None:
 
 def _add_solver(add: Callable[..., Any]) -> None:
     add(
-        *("-m", "--cache-size"),
+        "-m",
+        "--cache-size",
         type=float,
         default=None,
         metavar="MB",
-        help="memory for kernel rows (default: up to a quarter of what is free)",
+        help="memory for kernel rows (default: up to a quarter of the free memory)",
     )
     add_tolerance(add)
     add(
@@ -310,7 +314,7 @@ def _add_linear(add: Callable[..., Any]) -> None:
         " --gap-tol, --shrinking, --precision (of the weights), --threads, --max-iter (passes) and"
         " class weights",
     )
-    add("--no-intercept", action="store_true", help="a linear machine without a constant")
+    add("--no-intercept", action="store_true", help="a linear machine without an intercept")
 
 
 def make_machine(args: argparse.Namespace, labels: Any) -> Any:

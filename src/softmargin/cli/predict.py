@@ -103,8 +103,8 @@ def _predict_blocks(args: argparse.Namespace, record: Any) -> tuple[Any, Any, An
     names = list(record.feature_names or ())
     if names and data.feature_names and names != list(data.feature_names):
         raise ValueError(
-            f"{args.data} has other columns than {args.model} was trained on, or in another order."
-            " Convert the table again with the same columns."
+            f"The columns of {args.data} are not those that {args.model} was trained on, or not in"
+            " the same order. Convert the table again with the same columns."
         )
     if not args.quiet and data.y.dtype.kind in "fiubU" and not record.is_regressor:
         _doubt_labels(args, record, data.y)

@@ -2,7 +2,7 @@
 
 Test data must be scaled with the range of the training data: save it with -s, restore it with -r.
 Features that are constant, or that the restored ranges do not list, are left out. Data without
-labels are scaled, too. Columns of tables are matched by name.
+labels are scaled too. Columns of tables are matched by name.
 
 examples:
   softmargin scale -s ranges train > train.scale

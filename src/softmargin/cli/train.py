@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop after this time and keep the model reached so far",
     )
-    add("--save-on-interrupt", action="store_true", help="at Ctrl-C, write the model so far")
+    add("--save-on-interrupt", action="store_true", help="on Ctrl-C, write the current model")
     add(
         "--format",
         choices=MODEL_FORMATS,

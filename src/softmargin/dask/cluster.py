@@ -38,21 +38,23 @@ def find_client(client: Client | None) -> Client:
             client = distributed.get_client()
         except ValueError:
             raise ValueError(
-                "There is no Dask client. Start one (client = dask.distributed.Client()), or name"
-                " it: client=client."
+                "There is no Dask client. Start one (client = dask.distributed.Client()), or pass"
+                " yours as client."
             ) from None
     if not isinstance(client, Client) or client.asynchronous:
         raise TypeError(
-            f"client={client!r}: a dask.distributed.Client that is not asynchronous is needed."
+            f"client={client!r} must be a dask.distributed.Client that is not asynchronous."
         )
     return client
 
 
 class Cluster:
-    """The tasks of one fit.  A wait ends after `patience` seconds without a finished task."""
+    """The tasks of one fit.  A wait ends after `wait_limit` seconds without a finished task."""
 
-    def __init__(self, client: Client, patience: float) -> None:
-        self.client, self.patience = client, patience
+    def __init__(self, client: Client | None, wait_limit: float) -> None:
+        if not wait_limit > 0:
+            raise ValueError(f"wait_limit={wait_limit!r} must be a positive number of seconds.")
+        self.client, self.patience = find_client(client), float(wait_limit)
         self._stopped: Callable[[], Any] = lambda: None
         self.sent = self.received = 0
         self.name = f"softmargin-{uuid.uuid4().hex[:12]}"

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.checkpoint import Checkpoint
-from softmargin.dask.cluster import Cluster, find_client
+from softmargin.dask.cluster import Cluster
 from softmargin.dask.collections import chunks_of, cut, is_frame, lazily
 from softmargin.dask.crew import DaskSource
 from softmargin.estimator import block_fit
@@ -51,12 +51,8 @@ class _DaskMachine(KeepsClient, BaseEstimator):  # type: ignore[misc]
         -------
         self : object
         """
-        if not self.wait_limit > 0:
-            raise ValueError(
-                f"wait_limit={self.wait_limit!r} must be a positive number of seconds."
-            )
         with unchanged_on_error(self) as began:
-            cluster = Cluster(find_client(self.client), float(self.wait_limit))
+            cluster = Cluster(self.client, self.wait_limit)
             given = self.get_params(deep=False)
             local = self._kind(**{k: v for k, v in given.items() if k not in ON_CLUSTER})
             local._validate_params()

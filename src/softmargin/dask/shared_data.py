@@ -10,7 +10,7 @@ from typing import Any
 
 from distributed import Future, KilledWorker, Reschedule, get_worker
 
-from softmargin.dask.cluster import Cluster, ClusterError, find_client
+from softmargin.dask.cluster import Cluster, ClusterError
 from softmargin.dask.crew import MOST_LOSSES
 from softmargin.fitting.memory import available_bytes
 from softmargin.fitting.rounds import LostBlocks, Stopped
@@ -20,9 +20,7 @@ class SharedDataTasks:
     """The tasks of one search, or of one fit; `what` they are, for messages."""
 
     def __init__(self, client: Any, wait_limit: float, what: str) -> None:
-        if not wait_limit > 0:
-            raise ValueError(f"wait_limit={wait_limit!r} must be a positive number of seconds.")
-        self.cluster = Cluster(find_client(client), float(wait_limit))
+        self.cluster = Cluster(client, wait_limit)
         workers = self.cluster.workers()
         self.slots = sum(worker["nthreads"] for worker in workers)
         self.threads = max(worker["nthreads"] for worker in workers)

@@ -14,10 +14,9 @@ from softmargin.calibration.residuals import (
     sorted_residuals,
 )
 from softmargin.estimator.conventions import NotFittedError, available_if
-from softmargin.estimator.out_of_fold import held_out_values, make_folds
+from softmargin.estimator.out_of_fold import FitWithFolds, held_out_values, make_folds
 from softmargin.estimator.validation import with_probability
 from softmargin.fitting.held_out import Folds
-from softmargin.fitting.kernel_fit import FitResult
 from softmargin.fitting.problems import OneProblem
 
 Array = NDArray[np.float64]
@@ -40,28 +39,20 @@ class Intervals:
             )
         return make_folds(self, X, np.asarray(y).ravel(), weight, problem)
 
-    def _keep_residuals(
-        self,
-        X: Any,
-        y: Any,
-        weight: Array,
-        result: FitResult,
-        folds: Folds | None,
-        began: float,
-    ) -> None:
+    def _keep_residuals(self, fit: FitWithFolds) -> None:
         """Sets what `predict_interval` needs, and LIBSVM's Laplace scale."""
         for name in ("_residuals", "probA_"):
             self.__dict__.pop(name, None)
         if not self.probability:
             return
-        target = np.asarray(y, dtype=np.float64).ravel()
-        predicted = held_out_values(self, X, target, weight, result, folds, began)
+        target = np.asarray(fit.y, dtype=np.float64).ravel()
+        predicted = held_out_values(self, fit)
         if predicted is None:
             return
-        problem: Any = result.problems
+        problem: Any = fit.result.problems
         tested = np.isfinite(predicted)
         rows = problem.ids[tested]
-        residuals, own = target[rows] - predicted[tested], weight[rows]
+        residuals, own = target[rows] - predicted[tested], fit.weight[rows]
         self._residuals = sorted_residuals(residuals, own)
         self.probA_ = np.array([laplace_scale(residuals, own)])
 

@@ -183,7 +183,7 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
 
     def _blocks(self, problem: Problem) -> tuple[int, int]:
         """How many blocks of examples descend at once, and on how many threads.  Without blocks,
-        threads share out the columns of one-vs-rest."""
+        the threads divide the columns of one-vs-rest among them."""
         at_once = 1 if self.n_jobs in (None, 1) else threads(self.n_jobs)
         if problem.penalty == "l1" or problem.free_intercept:
             return 1, at_once

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.calibration.class_scores import fit_scores
-from softmargin.calibration.scored_classes import scored_probabilities
+from softmargin.calibration.scored_probabilities import scored_probabilities
 from softmargin.calibration.signed_curve import fit_curve
-from softmargin.estimator.out_of_fold import QUIET, Split, class_scores, was_stopped
+from softmargin.estimator.out_of_fold import QUIET, class_scores, was_stopped
 from softmargin.estimator.probability import PredictProba
+from softmargin.estimator.splits import Split
 from softmargin.problem.convexity import one_blas_thread
 from softmargin.problem.kernels import take
 

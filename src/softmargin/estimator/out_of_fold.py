@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from softmargin.estimator.conventions import ConvergenceWarning
 from softmargin.estimator.one_vs_one import Pairs
+from softmargin.estimator.splits import Split, weighted_splits
 from softmargin.fitting.held_out import Fold, Folds
 from softmargin.fitting.kernel_fit import FitResult
 from softmargin.fitting.linear_problem import COUPLED
@@ -27,13 +28,10 @@ from softmargin.watching import Watch
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-Split = tuple[Rows, Rows]
 FitFold = Callable[[Any, NDArray[Any], Array, Split, "float | None"], "Array | None"]
 """Trains a machine on a fold in the seconds that are left, and returns the decision values of the
 rows that it holds out; None if the time was too short."""
 
-FOLDS = 5
-SEED = 0
 EARLY = {StopReason.TIME_LIMIT, StopReason.INTERRUPTED}
 """A fit that ended for one of these reasons has no probabilities."""
 MISSING = -1.0
@@ -61,6 +59,18 @@ class OutOfFold:
     values: Array
 
 
+@dataclass(frozen=True)
+class FitWithFolds:
+    """A fit of a kernel machine: its examples, its result, and the folds solved with it."""
+
+    X: Any
+    y: Any
+    weight: Array
+    result: FitResult
+    folds: Folds | None
+    began: float
+
+
 def make_folds(machine: Any, X: Any, y: Any, weight: Array, problems: Problems) -> Folds | None:
     """The folds of a machine (`machine.cv`) that is about to be fitted to X and y, with these
     problems; None if they are not needed, or are to be fits of their own."""
@@ -80,28 +90,21 @@ def make_folds(machine: Any, X: Any, y: Any, weight: Array, problems: Problems) 
     return Folds(folds, float(machine.tol), int(machine.max_iter))
 
 
-def held_out_values(
-    machine: Any,
-    X: Any,
-    y: Any,
-    weight: Array,
-    result: FitResult,
-    folds: Folds | None,
-    began: float,
-) -> Array | None:
+def held_out_values(machine: Any, fit: FitWithFolds) -> Array | None:
     """A value for each variable of each problem of a fit: the decision value of its example (for a
     pair of classes, positive for the first), or NaN if no fold holds it out.  None, with a warning,
     if the time limit or Ctrl-C ends the folds early."""
+    result, folds = fit.result, fit.folds
     if folds is None:
-        known = known_values(machine, y, weight)
+        known = known_values(machine, np.ravel(fit.y), fit.weight)
         assert known is not None  # else `make_folds` would have made some
         return _by_variable(known, result.problems)
     values = result.held_out
     if values is None and not EARLY & set(result.certificates.columns["stop_reason"]):
-        left = seconds_left(machine, began)
+        left = seconds_left(machine, fit.began)
         watch = Watch(len(result.problems.sizes), folds.tol, time_limit=left)
         with watch.interruptible(machine.on_interrupt == "keep"):
-            values = machine._solve_folds(X, result, folds, watch).held_out
+            values = machine._solve_folds(fit.X, result, folds, watch).held_out
     if values is None:
         warn_that_it_stopped()
     elif isinstance(result.problems, Pairs):
@@ -192,52 +195,6 @@ def warn_that_it_stopped() -> None:
         ConvergenceWarning,
         stacklevel=6,
     )
-
-
-def weighted_splits(machine: Any, X: Any, y: Any, weight: Array) -> list[Split]:
-    """The folds without examples of weight zero, and without folds that are left empty."""
-    folds = splits(machine, X, y)
-    used = [(train[weight[train] > 0], test[weight[test] > 0]) for train, test in folds]
-    used = [(train, test) for train, test in used if len(train) and len(test)]
-    if not used:
-        raise ValueError(
-            "probability needs examples to train on and others to hold out, and no fold of cv has"
-            f" both with a positive weight: cv={machine.cv!r}."
-        )
-    return used
-
-
-def splits(machine: Any, X: Any, y: Any) -> list[Split]:
-    """The rows to train on and the rows held out, for each fold."""
-    cv, classifier = machine.cv, hasattr(machine, "classes_")
-    if cv is None or isinstance(cv, (int, np.integer)):
-        folds = min(FOLDS if cv is None else int(cv), len(y))
-        return dealt_folds(y if classifier else None, len(y), folds, _seed(machine))
-    from sklearn.model_selection import check_cv
-
-    return [
-        (np.asarray(train), np.asarray(test))
-        for train, test in check_cv(cv, y, classifier=classifier).split(X, y)
-    ]
-
-
-def dealt_folds(labels: Any, count: int, folds: int, seed: int) -> list[Split]:
-    """Rows are shuffled, for a classifier then sorted by class, and dealt to the folds in turn, so
-    that each fold gets its share of every class."""
-    order = np.random.default_rng(seed).permutation(count)
-    if labels is not None:
-        order = order[np.argsort(labels[order], kind="stable")]
-    fold = np.empty(count, dtype=np.intp)
-    fold[order] = np.arange(count) % folds
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(folds)]
-
-
-def _seed(machine: Any) -> int:
-    """The same folds for the same data, unless the user wants others."""
-    state = getattr(machine, "random_state", None)
-    if state is None or isinstance(state, (int, np.integer)):
-        return SEED if state is None else int(state)
-    return int(state.randint(np.iinfo(np.int32).max))
 
 
 def scores_classes(machine: Any) -> bool:

@@ -23,16 +23,16 @@ from softmargin.calibration.signed_curve import fit_curve
 from softmargin.estimator.conventions import NotFittedError, available_if
 from softmargin.estimator.out_of_fold import (
     QUIET,
-    Split,
+    FitWithFolds,
     class_scores,
     has_fits_for_folds,
     held_out_values,
     make_folds,
     was_stopped,
 )
+from softmargin.estimator.splits import Split
 from softmargin.estimator.validation import with_probability
 from softmargin.fitting.held_out import Folds
-from softmargin.fitting.kernel_fit import FitResult
 from softmargin.fitting.problems import Problems
 from softmargin.problem.convexity import one_blas_thread
 from softmargin.problem.formulations import Starts
@@ -87,30 +87,23 @@ class Probability(PredictProba):
         """The folds to be solved with the problems of a fit."""
         return make_folds(self, X, np.ravel(y), weight, problems) if self.probability else None
 
-    def _calibrate(
-        self,
-        X: Any,
-        y: Any,
-        weight: Array,
-        result: FitResult,
-        folds: Folds | None,
-        began: float,
-    ) -> None:
+    def _calibrate(self, fit: FitWithFolds) -> None:
         """Sets what `predict_proba` needs."""
         for name in ("_curve", "_mixing", "_agreeing"):
             self.__dict__.pop(name, None)
         self.probA_ = self.probB_ = NONE
         if not self.probability:
             return
-        labels = np.ravel(y)
+        labels, weight = np.ravel(fit.y), fit.weight
         if not has_fits_for_folds(self):
-            values = held_out_values(self, X, labels, weight, result, folds, began)
+            values = held_out_values(self, fit)
             if values is not None:
-                stated = result.problems.state(range(len(result.problems.sizes)))
+                problems = fit.result.problems
+                stated = problems.state(range(len(problems.sizes)))
                 own = weight[stated.ids]
                 self._fit_pairs(values, stated.formulation.y > 0, own, stated.starts)
             return
-        scores = class_scores(self, X, labels, weight, began, partial(_fit_fold, self))
+        scores = class_scores(self, fit.X, labels, weight, fit.began, partial(_fit_fold, self))
         if scores is None:
             return
         of, own = np.searchsorted(self.classes_, labels[scores.rows]), weight[scores.rows]

@@ -59,7 +59,10 @@ class History:
         # not the status itself, which would keep everything alive that watched the fit
         self._later(
             History._see,
-            *(status.problem, status.ended, status.objective, primal_bound(status)),
+            status.problem,
+            status.ended,
+            status.objective,
+            primal_bound(status),
             _of_one_problem(status),
         )
 

@@ -212,13 +212,8 @@ class _Run:
         if len(coefs) > 1:
             off = SAFETY * self._measured_rounding(coefs, gradient, more_exact)
             return model, self.tol if off * reach <= allowed else 0.0
-        (rows, ids), (coef,) = self.source(more_exact), coefs
-        used = np.flatnonzero(coef)
-
-        def exact_gradient(of: NDArray[np.intp]) -> Array:
-            sums: Array = rows.sums(ids[of], ids[used], coef[used], self.settings.threads)
-            return sums + self.dual.p[of]
-
+        exact_gradient = self._exact_gradient(coefs[0], more_exact)
+        used = np.flatnonzero(coefs[0])
         some = used[:: max(len(used) // SAMPLE, 1)]
         errors = exact_gradient(some) - gradient[some]
         exact = model
@@ -230,6 +225,16 @@ class _Run:
         gap = relative_gap(exact.primal_objective, exact.dual_objective)
         most = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
         return exact, self.tol if gap <= most else 0.0
+
+    def _exact_gradient(self, coef: Array, arithmetic: str) -> Callable[[NDArray[np.intp]], Array]:
+        """A function that computes the gradient of some variables in this arithmetic."""
+        (rows, ids), used = self.source(arithmetic), np.flatnonzero(coef)
+
+        def gradient(of: NDArray[np.intp]) -> Array:
+            sums: Array = rows.sums(ids[of], ids[used], coef[used], self.settings.threads)
+            return sums + self.dual.p[of]
+
+        return gradient
 
     def _measured_rounding(self, coefs: list[Array], scores: Array, more_exact: str) -> float:
         """The root mean square of the rounding of a difference of two scores, at some support

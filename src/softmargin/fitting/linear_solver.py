@@ -104,29 +104,11 @@ def _descend_part(problem: Problem, number: int, start: Point | None, settings: 
         if problem.free_intercept or not (run.by_dual or reason is StopReason.NO_PROGRESS):
             return run.newtons_result(point, progress, reason)
     elif point.precision == "float32":
-        solver, _, stop, point = run.solve(point)
-        del solver
-        point = replace(point, precision="float64")
+        point = replace(run.solve(point)[-1], precision="float64")
     solver, status, stop, point = run.solve(point)
-    while not status.checked and not settings.watch.overdue():
-        status = solver.finish(LONGEST_SLICE)
-    effort = replace(point.effort, seconds=before + time.perf_counter() - began)
-    solution = Solution(
-        **vars(effort),
-        dual_objective=status.dual,
-        primal_objective=status.primal if status.checked else math.inf,
-        kkt_violation=status.violation if status.checked else math.inf,
-        stop_reason=_stop_reason(status, stop),
-        working_set="all examples" if by_newton else "one example",
-        working_set_reason=(
-            run.newtons_reason if by_newton else "block coordinate descent: an example is a block"
-        ),
-        precision=settings.precision,
-    )
-    settings.watch.done(number, solution, active=int(status.active))
-    if settings.recorder:
-        settings.recorder.left(number, point)
-    return Result(solution, solver.take_weights(), tuple(point.beta))
+    status = run.checked(solver, status)
+    seconds = before + time.perf_counter() - began
+    return run.result(solver, status, stop, point, seconds, by_newton)
 
 
 @dataclass(frozen=True)
@@ -235,6 +217,42 @@ class _Run:
 
         status, stop = in_slices(solver.run(0, 0.0), run, running, look, self.settings.watch)
         return solver, status, stop, point(status)
+
+    def checked(self, solver: Any, status: Any) -> Any:
+        """The status after the check of all examples, or when there is no more time for it."""
+        while not status.checked and not self.settings.watch.overdue():
+            status = solver.finish(LONGEST_SLICE)
+        return status
+
+    def result(
+        self,
+        solver: Any,
+        status: Any,
+        stop: StopReason | None,
+        point: Point,
+        seconds: float,
+        by_newton: bool,
+    ) -> Result:
+        """What the descent found; `by_newton`: it started where Newton's method had ended."""
+        settings = self.settings
+        solution = Solution(
+            **vars(replace(point.effort, seconds=seconds)),
+            dual_objective=status.dual,
+            primal_objective=status.primal if status.checked else math.inf,
+            kkt_violation=status.violation if status.checked else math.inf,
+            stop_reason=_stop_reason(status, stop),
+            working_set="all examples" if by_newton else "one example",
+            working_set_reason=(
+                self.newtons_reason
+                if by_newton
+                else "block coordinate descent: an example is a block"
+            ),
+            precision=settings.precision,
+        )
+        settings.watch.done(self.number, solution, active=int(status.active))
+        if settings.recorder:
+            settings.recorder.left(self.number, point)
+        return Result(solution, solver.take_weights(), tuple(point.beta))
 
     def _solver(self, start: Point) -> Any:
         narrow, settings = start.precision == "float32", self.settings

@@ -20,16 +20,16 @@ def run_all(
     tasks: Sequence[Callable[[], Answer]],
     at_once: int,
     abandoned: threading.Event,
-    told: Callable[[int], None] = lambda ended: None,
+    on_end: Callable[[int], None] = lambda ended: None,
 ) -> list[Answer]:
     """The answers of all tasks, `at_once` of them in parallel.  The first failure, or Ctrl-C, sets
-    `abandoned`, which the tasks check, and ends them all.  `told` is called with the number of
+    `abandoned`, which the tasks check, and ends them all.  `on_end` is called with the number of
     tasks that have ended."""
     answers: list[Answer] = []
     if at_once == 1:
         for task in tasks:
             answers.append(task())
-            told(len(answers))
+            on_end(len(answers))
         return answers
     with ThreadPoolExecutor(at_once, initializer=_core.prepare_thread) as pool:
         futures: list[Future[Answer]] = []
@@ -38,9 +38,9 @@ def run_all(
             ended = 0
             for future in futures:
                 while not _has_ended(future):
-                    ended = _tell(futures, ended, told)
+                    ended = _report_ended(futures, ended, on_end)
                 answers.append(future.result())
-            _tell(futures, ended, told)
+            _report_ended(futures, ended, on_end)
             return answers
         except BaseException as failure:
             abandoned.set()
@@ -55,11 +55,11 @@ def _has_ended(future: Future[Any]) -> bool:
     return future.done()
 
 
-def _tell(futures: list[Future[Any]], before: int, told: Callable[[int], None]) -> int:
+def _report_ended(futures: list[Future[Any]], before: int, on_end: Callable[[int], None]) -> int:
     """Reports the number of tasks that have ended, in whatever order, if it has risen."""
     ended = sum(future.done() for future in futures)
     if ended > before:
-        told(ended)
+        on_end(ended)
     return ended
 
 

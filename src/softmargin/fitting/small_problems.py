@@ -57,7 +57,8 @@ def train_together(
     """Solves the problems, which are numbered from `first`, and their `folds`.  `start` has the
     start values of all variables, by part.  If rounding of kernel values affects any problem, all
     of them continue from their current points in the next, more precise arithmetic."""
-    given, count, before, begin = start, len(stated.starts) - 1, np.int64(0), time.perf_counter()
+    given, before, begin = start, np.int64(0), time.perf_counter()
+    count = len(stated.starts) - 1
     arithmetic: str | None = _first_arithmetic(stated, sources, plan, settings)
     if not any(part.any() for part in start):
         tell_zero_starts(stated, settings.watch, first)
@@ -72,15 +73,11 @@ def train_together(
         reasons = _stop_reasons(solver, settings, stop)
         models = stated.formulation.models(start, solver.gradient())
         arithmetic = plan.next(used)
-        if not arithmetic:
-            break
-        roundings = solver.roundings(rows, stated.ids)
-        most = np.maximum(ENOUGH[used] * _enough(solver, models, settings, reasons), NEVER_SHOWS)
-        squares = stated.formulation.dual().reach(start)
-        lengths = np.sqrt(np.add.reduceat(squares, stated.starts[:-1]))
-        in_gap = _final(reasons) & (roundings * lengths > rounding_allowed(models))
-        if not (in_gap | (roundings > most)).any():
-            break
+        if arithmetic:
+            roundings = solver.roundings(rows, stated.ids)
+            most = ENOUGH[used] * _enough(solver, models, settings, reasons)
+            if not _rounding_shows(stated, start, models, reasons, roundings, most):
+                break
     if models.faults and not stop and (plainer := plan.without_newton()):
         return train_together(stated, sources, plainer, settings, first, given, folds)
     convexity, allowance = _convexity(stated, start, models, settings, first)
@@ -104,13 +101,7 @@ def train_together(
     )
     certificates.columns["stop_reason"] = settings.tolerances.verdicts(certificates)
     settings.watch.done_together(first, certificates, active=np.diff(stated.starts))
-    held_out = None
-    if folds and not stop:
-        points = [
-            ([solver.beta(s, f + 1) for s in range(len(start))], solver.gradient(f + 1))
-            for f in range(len(of_folds))
-        ]
-        held_out = folds.values(of_folds, points)
+    held_out = _held_out(solver, folds, of_folds, len(start)) if folds and not stop else None
     return Together(models, certificates, start, held_out)
 
 
@@ -129,6 +120,31 @@ def _first_arithmetic(stated: Stated, sources: Sources, plan: Plan, settings: Se
         return float(rows.rounding(stated.ids, alike))
 
     return in_sight_of_tolerance(plan, plan.arithmetics[0], rounding, settings.tolerances.tol)
+
+
+def _rounding_shows(
+    stated: Stated,
+    beta: list[Array],
+    models: Models,
+    reasons: NDArray[Any],
+    roundings: Array,
+    most: Array,
+) -> bool:
+    """Whether the estimated rounding of decision values is too large in any problem: larger than
+    `most`, or large enough to affect the gap of a solved problem."""
+    squares = stated.formulation.dual().reach(beta)
+    lengths = np.sqrt(np.add.reduceat(squares, stated.starts[:-1]))
+    in_gap = _final(reasons) & (roundings * lengths > rounding_allowed(models))
+    return bool((in_gap | (roundings > np.maximum(most, NEVER_SHOWS))).any())
+
+
+def _held_out(solver: Any, folds: Folds, of_folds: list[Stated], parts: int) -> Array:
+    """`Together.held_out`, from the folds that the core has solved."""
+    points = [
+        ([solver.beta(s, f + 1) for s in range(parts)], solver.gradient(f + 1))
+        for f in range(len(of_folds))
+    ]
+    return folds.values(of_folds, points)
 
 
 def _final(reasons: NDArray[Any]) -> NDArray[np.bool_]:

@@ -43,37 +43,39 @@ def plot_calibration(machine: Any, X: Any, y: Any, ax: Any = None, *, bins: int 
         )
     if bins < 1:
         raise ValueError(f"bins must be 1 or more; got {bins}.")
-    told, happened, label = _events(machine, X, np.asarray(y))
+    predicted, happened, label = _events(machine, X, np.asarray(y))
     ax = axes(ax)
-    draw_reliability(ax, told, happened, bins)
+    draw_reliability(ax, predicted, happened, bins)
     two = len(machine.classes_) == 2
     ax.set_xlabel(label)
-    ax.set_ylabel("share that is so" if two else "share that is right")
+    ax.set_ylabel("observed share" if two else "share that is right")
     return ax
 
 
-def draw_reliability(ax: Any, told: Array, happened: Any, bins: int = BINS) -> None:
+def draw_reliability(ax: Any, predicted: Array, happened: Any, bins: int = BINS) -> None:
     """The diagram of probabilities and of whether each event happened."""
-    said, so, counts = reliability(told, happened, bins)
+    probability, observed, counts = reliability(predicted, happened, bins)
     below = ax.twinx()
     edges = np.linspace(0, 1, BARS + 1)
-    number, _ = np.histogram(told, edges)
+    number, _ = np.histogram(predicted, edges)
     below.bar(edges[:-1], number, 1 / BARS, align="edge", color=ink(), alpha=0.15, linewidth=0)
     below.set_ylim(0, 4 * max(number.max(), 1))  # the lowest quarter of the picture
     below.set_yticks([0, number.max()])
     below.set_ylabel("examples", loc="bottom")
     below.spines[["top", "right"]].set_visible(False)
     ax.plot([0, 1], [0, 1], color=ink(), linewidth=0.8, linestyle="--")
-    error = 2 * np.sqrt(said * (1 - said) / counts)
+    error = 2 * np.sqrt(probability * (1 - probability) / counts)
     ax.errorbar(
-        *(said, so, error),
+        probability,
+        observed,
+        error,
         color=BLUE,
         marker="o",
         markersize=5,
         linewidth=1.4,
         elinewidth=0.9,
     )
-    gap = calibration_error(said, so, counts)
+    gap = calibration_error(probability, observed, counts)
     ax.text(0.03, 0.95, f"calibration error {gap:.2%}", transform=ax.transAxes, va="top")
     ax.set(xlim=(0, 1), ylim=(-0.02, 1.02))
     ax.set_zorder(below.get_zorder() + 1)
@@ -81,20 +83,20 @@ def draw_reliability(ax: Any, told: Array, happened: Any, bins: int = BINS) -> N
     open_frame(ax)
 
 
-def reliability(told: Array, happened: Any, bins: int = BINS) -> tuple[Array, Array, Array]:
+def reliability(predicted: Array, happened: Any, bins: int = BINS) -> tuple[Array, Array, Array]:
     """Mean probability, observed frequency and number of examples, in bins of equal size."""
-    order = np.argsort(told, kind="stable")
+    order = np.argsort(predicted, kind="stable")
     parts = [part for part in np.array_split(order, bins) if len(part)]
     return (
-        np.array([told[part].mean() for part in parts]),
+        np.array([predicted[part].mean() for part in parts]),
         np.array([np.asarray(happened)[part].mean() for part in parts]),
         np.array([float(len(part)) for part in parts]),
     )
 
 
-def calibration_error(said: Array, so: Array, counts: Array) -> float:
+def calibration_error(probability: Array, observed: Array, counts: Array) -> float:
     """The expected calibration error: the mean distance from the dashed line."""
-    return float((counts * np.abs(said - so)).sum() / counts.sum())
+    return float((counts * np.abs(probability - observed)).sum() / counts.sum())
 
 
 def _events(machine: Any, X: Any, y: NDArray[Any]) -> tuple[Array, NDArray[np.bool_], str]:

@@ -108,7 +108,7 @@ def plot_decision(
 
 def _view(machine: Any, X: Any, features: Any, others: Any, resolution: int) -> View:
     if final(machine).__dict__.get("kernel") == "precomputed":
-        raise ValueError("kernel='precomputed' has no features to draw over.")
+        raise ValueError("With kernel='precomputed' there are no features to draw.")
     points, names = dense(X).astype(np.float64), feature_names(X, machine)
     count = points.shape[1]
     if features is None:
@@ -116,12 +116,12 @@ def _view(machine: Any, X: Any, features: Any, others: Any, resolution: int) -> 
     chosen = tuple(names.index(f) if isinstance(f, str) else int(f) for f in features)
     if not 1 <= len(chosen) <= 2:
         raise ValueError(
-            f"X has {count} features, and the picture is of two: choose them, for example"
+            f"X has {count} features, but the picture shows two: choose them, for example"
             f" features=({names[0]!r}, {names[1]!r}) or features=(0, 1). The others are held at"
             " their medians, or at others=..."
         )
     if len(chosen) == 1 and not is_regressor(machine):
-        raise ValueError("A picture over one feature is of regressions alone: choose two features.")
+        raise ValueError("Only regressions can be drawn over one feature. Choose two features.")
     fixed = np.median(points, axis=0) if others is None else np.asarray(others, dtype=np.float64)
     return View(machine, X, points, chosen, fixed, resolution)
 

@@ -23,8 +23,8 @@ def solve(v: Any, C: float, machine: str, method: str, start: float) -> NDArray[
     largest = float(vector.max(initial=0.0))
     if not np.isfinite(largest * (len(vector) + 1)):
         raise ValueError(
-            f"v has entries of up to {largest:.3g}, and sums of {len(vector)} such overflow. Divide"
-            " v and C by the same number: the solution is then divided by it, too."
+            f"v has entries of up to {largest:.3g}, and a sum of {len(vector)} such values"
+            " overflows. Divide v and C by the same number, which then divides the solution too."
         )
     if not np.isfinite(start):
         raise ValueError(f"start={start!r} must be finite; 0.0 is always a good choice.")

@@ -52,3 +52,12 @@ def section(title: str, *parts: str) -> str:
 
 def note(words: str) -> str:
     return f"<p class=note>{text(words)}</p>"
+
+
+def tiles(**values: str) -> str:
+    """A row of large figures with their names; the values are HTML."""
+    cells = [
+        f"<div><b>{value}</b><span>{text(name.replace('_', ' '))}</span></div>"
+        for name, value in values.items()
+    ]
+    return f"<div class=tiles>{''.join(cells)}</div>"

@@ -12,35 +12,48 @@ import numpy as np
 import softmargin
 from softmargin.cli.certificate import KINDS, MACHINE_PARAMETERS
 from softmargin.problem.kernel_names import PARAMETERS
+from softmargin.report.calibration import calibration
 from softmargin.report.html import facts, note, number, section, table, text
-from softmargin.report.judgement import calibration, judgement
+from softmargin.report.judgement import judgement
 from softmargin.report.pictures import picture
 from softmargin.report.subject import Subject
 
 MOST_PROBLEMS = 10
 
+Facts = list[tuple[str, str]]
+"""Names and values, which are HTML."""
+
 
 def machine_section(subject: Subject) -> str:
-    machine, record = subject.machine, subject.record
-    params, values = record.params, record.attributes
+    rows = [*_stated(subject), *_trained_on(subject), *_columns(subject)]
+    return section("The machine", facts((name, value) for name, value in rows if value))
+
+
+def _stated(subject: Subject) -> Facts:
+    """The machine and its parameters."""
+    record, params = subject.record, subject.record.params
     rows = [("machine", f"{text(record.kind)} ({text(KINDS[record.kind])})")]
     if "kernel" in params:
-        numbers = {**params, "gamma": values.get("_gamma")}
-        named = () if callable(params["kernel"]) else PARAMETERS[params["kernel"]]
-        words = [f"{name} {number(numbers[name], 6)}" for name in named]
-        kernel = params["kernel"] if not callable(params["kernel"]) else repr(params["kernel"])
-        rows.append(("kernel", ", ".join([text(kernel), *words])))
+        rows.append(("kernel", _kernel(params, record.attributes.get("_gamma"))))
     rows += [(name, number(params[name], 6)) for name in MACHINE_PARAMETERS[record.kind]]
-    rows += [
-        ("other parameters", _changed(machine, {name for name, _ in rows} | {"kernel", "gamma"}))
-    ]
+    shown = {name for name, _ in rows} | {"kernel", "gamma"}
+    return [*rows, ("other parameters", _changed(subject.machine, shown))]
+
+
+def _kernel(params: dict[str, Any], gamma: Any) -> str:
+    kernel = params["kernel"]
+    if callable(kernel):
+        return text(repr(kernel))
+    numbers = {**params, "gamma": gamma}
+    return ", ".join([text(kernel), *(f"{k} {number(numbers[k], 6)}" for k in PARAMETERS[kernel])])
+
+
+def _trained_on(subject: Subject) -> Facts:
+    """What the data were, as far as the machine knows, and its support vectors."""
+    values, rows = subject.record.attributes, []
     if "shape_fit_" in values:
-        rows.append(
-            (
-                "trained on",
-                f"{' x '.join(number(n) for n in values['shape_fit_'])} (examples x features)",
-            )
-        )
+        shape = " x ".join(number(length) for length in values["shape_fit_"])
+        rows.append(("trained on", f"{shape} (examples x features)"))
     else:
         rows.append(("features", number(values["n_features_in_"])))
     if "classes_" in values:
@@ -49,21 +62,21 @@ def machine_section(subject: Subject) -> str:
         counts = values["_n_support"].tolist() if "classes_" in values else []
         by_class = f" (by class: {_listing(counts)})" if counts else ""
         rows.append(("support vectors", f"{number(len(values['support_']))}{by_class}"))
+    return rows
+
+
+def _columns(subject: Subject) -> Facts:
+    """The names of the columns, and how the machine scales them."""
+    values, scale, rows = subject.record.attributes, subject.record.scale, []
     names = values.get("feature_names_in_")
     if names is not None:
         rows.append(("feature names", _listing(names.tolist())))
     if values.get("_target_name") is not None:
         rows.append(("target", text(values["_target_name"])))
-    if record.scale is not None:
-        lower, upper = record.scale.lower, record.scale.upper
-        rows.append(
-            (
-                "scaling",
-                f"to [{lower:g}, {upper:g}] by the ranges of the training data; the machine does"
-                " this itself",
-            )
-        )
-    return section("The machine", facts((name, value) for name, value in rows if value))
+    if scale is not None:
+        words = "by the ranges of the training data; the machine does this itself"
+        rows.append(("scaling", f"to [{scale.lower:g}, {scale.upper:g}] {words}"))
+    return rows
 
 
 def _changed(machine: Any, shown: set[str]) -> str:

@@ -19,7 +19,7 @@ def header_problem(names: list[str]) -> str | None:
                     f"commas between the fields; these look like {name}"
                     f" (tr {command} ',' replaces them where no number has a decimal comma)"
                 )
-    if sum(map(_is_number, names)) > len(names) / 2:
+    if sum(map(is_number, names)) > len(names) / 2:
         example = ",".join([*(f"x{k + 1}" for k in range(min(len(names) - 1, 3))), "..."])
         return (
             "a header with the names of the columns, such as"
@@ -51,7 +51,8 @@ def counting_columns(names: tuple[str, ...], X: Any) -> list[str]:
     ]
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python reads the text as a number."""
     try:
         float(text)
     except ValueError:

@@ -36,7 +36,7 @@ def convert_to_blocks(
     ignore: Sequence[str] = (),
     zero_based: bool = False,
     kind: str | None = None,
-    told: Callable[[str], None] = lambda note: None,
+    on_note: Callable[[str], None] = lambda note: None,
 ) -> BlockFolder:
     """Converts a data file to a folder of blocks.
 
@@ -55,8 +55,8 @@ def convert_to_blocks(
         Type of the values; float32 is half as much to read in each pass of a fit.
     target, ignore, zero_based, kind
         As for :func:`softmargin.io.read_data`.
-    told : callable
-        Gets notes about the data.
+    on_note : callable
+        Called with each note about the data.
     """
     if not size > 0:
         raise ValueError(f"size={size!r} must be a positive number of bytes.")
@@ -69,7 +69,7 @@ def convert_to_blocks(
     target_name = None
     for block in _gathered(pieces, size):
         for note in block.notes:
-            told(note)
+            on_note(note)
         names, target_name = block.feature_names, block.target_name
         targets.see(block.y)
         write_block(place / str(count), block.X, block.y)

@@ -173,7 +173,7 @@ class Container:
     ) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
         try:
             if np.lib.format.read_magic(stream) != (1, 0):
-                raise ValueError("another version of the .npy format than 1.0")
+                raise ValueError("a version of the .npy format other than 1.0")
             with PARSER:
                 shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
         except Exception as error:  # NumPy passes on whatever Python's tokenizer raises

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from softmargin.calibration.scored_classes import scored_probabilities, scored_winners
+from softmargin.calibration.scored_probabilities import scored_probabilities, scored_winners
 from softmargin.estimator.kernel_expansion import KernelExpansion
 from softmargin.io.data.ranges import Range
 from softmargin.io.streams import available_processors
@@ -110,7 +110,7 @@ class Record:
         """Predictions, and a row of probabilities for each: of the classes in their order or, for a
         one-class machine, of 1 and -1.  Only for machines that were fitted with probabilities."""
         from softmargin.calibration.inliers import inlier_probability
-        from softmargin.calibration.kernel_classes import expansion_probabilities
+        from softmargin.calibration.kernel_probabilities import expansion_probabilities
 
         if self.kind == "OneClassSVM":
             predicted, values = self.predict(X)

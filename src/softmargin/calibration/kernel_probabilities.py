@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softmargin.calibration.agreement import agreeing
 from softmargin.calibration.coupling import class_probabilities
-from softmargin.calibration.scored_classes import scored_probabilities
+from softmargin.calibration.scored_probabilities import scored_probabilities
 from softmargin.calibration.signed_curve import curve_probabilities
 from softmargin.estimator.kernel_expansion import KernelExpansion
 
