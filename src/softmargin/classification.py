@@ -441,7 +441,8 @@ class SVC(Classifier):
     def _plan(self, size: int, kernel: Kernel) -> planning.Plan:
         if self.multi_class not in MACHINES:
             return super()._plan(size, kernel)
-        return planning.plan_all_classes(self.working_set, self.precision, size, kernel)
+        classes = len(self.classes_)
+        return planning.plan_all_classes(self.working_set, self.precision, size, classes, kernel)
 
     def _prices(self, weight: Array, class_factor: Array) -> Array:
         return prices(self.C, weight, class_factor)

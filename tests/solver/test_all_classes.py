@@ -243,6 +243,26 @@ def test_float32_rows_reach_the_certificate(machine):
     assert lower <= upper * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_newton_step_uses_cached_rows_where_its_own_matrix_would_be_too_large(machine):
+    # 1 MB: a step collects the values of 181 examples; here nearly all of 300 are support vectors.
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 20
+    X = rng.normal(size=(300, 10)) + rng.normal(size=(20, 10))[y]
+    found = [
+        fitted(machine, X, y, C=10, gamma=0.1, **options)
+        for options in (
+            {"cache_size": 1, "working_set": Block(size=50)},
+            {"cache_size": 200, "working_set": Block(size=50, newton=False)},
+        )
+    ]
+    assert all(one.solution_.converged for one in found)
+    assert len(found[0].support_) > 181
+    first, second = (one.solution_.dual_objective for one in found)
+    assert first == pytest.approx(second, rel=1e-9)
+    np.testing.assert_allclose(*(one.decision_function(X) for one in found), atol=1e-5)
+
+
 def test_rows_of_zeros_cost_what_they_must():
     """K_ii = 0: their loss does not depend on the machine, and their variables are at the bound."""
     X, y = np.array([[0.0], [0.0], [0.0], [1.0], [-1.0]]), np.array([0, 1, 2, 0, 1])

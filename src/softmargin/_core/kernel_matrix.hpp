@@ -26,14 +26,13 @@ struct KernelNotFinite : std::domain_error {
                           " or lower gamma, coef0 or degree.") {}
 };
 
-// target += sum_r scales[r] rows[r], four rows at a time.
-template <class Real>
-void add_scaled(const Real* const* rows, const double* scales, Index count, Index size,
-                double* target) {
+// target += sum_r scales[r] rows[r], four rows at a time, in the arithmetic of the target.
+template <class Real, class Sum>
+void add_scaled(const Real* const* rows, const Sum* scales, Index count, Index size, Sum* target) {
   Index r = 0;
   for (; r + 4 <= count; r += 4) {
     const Real *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
-    const double sa = scales[r], sb = scales[r + 1], sc = scales[r + 2], sd = scales[r + 3];
+    const Sum sa = scales[r], sb = scales[r + 1], sc = scales[r + 2], sd = scales[r + 3];
     for (Index k = 0; k < size; ++k) target[k] += (sa * a[k] + sb * b[k]) + (sc * c[k] + sd * d[k]);
   }
   for (; r < count; ++r)

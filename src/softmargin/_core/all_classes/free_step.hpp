@@ -26,6 +26,15 @@
 
 namespace softmargin::all_classes {
 
+// A row of kernel values for each example that has free variables, of `size` examples: of all
+// examples by position, or of those that have free variables.
+template <class Real>
+struct KernelRows {
+  std::vector<const Real*> rows;
+  Index size;
+  bool among_themselves;
+};
+
 template <class Machine>
 class FreeStep {
  public:
@@ -63,16 +72,13 @@ class FreeStep {
     return examples;
   }
 
-  // `values` has the kernel values of the examples at `positions`, row after row; with an empty
-  // `positions`, those of all examples. Sets the variables, and the changes of the coefficients of
-  // result.positions; the caller updates the scores.
+  // Sets the variables, and the changes of the coefficients of result.positions; the caller updates
+  // the scores.
   template <class Real>
-  NewtonResult take(Problem& problem, const std::vector<Index>& positions,
-                    const std::vector<Real>& values, double tolerance, Changes& changes,
-                    Interruption& interruption) {
-    number_rows(positions);
-    const Index size = positions.empty() ? problem.size() : static_cast<Index>(positions.size());
-    if (!is_factored()) return take_by_products(problem, values, size, changes, interruption);
+  NewtonResult take(Problem& problem, const KernelRows<Real>& rows, double tolerance,
+                    Changes& changes, Interruption& interruption) {
+    number_rows(rows.among_themselves);
+    if (!is_factored()) return take_by_products(problem, rows, changes, interruption);
     sort_by_room();
     BoundedVariables variables;
     for (const Free& one : by_room_) {
@@ -81,7 +87,7 @@ class FreeStep {
       variables.upper.push_back(one.upper);
       variables.slope.push_back(-one.error);
     }
-    const auto fill = [&](Factor& matrix) { fill_in(problem, values, size, matrix); };
+    const auto fill = [&](Factor& matrix) { fill_in(problem, rows, matrix); };
     NewtonResult result =
         step_.take(variables, tolerance, pivot_floor<Real>, 3 * work(), fill, interruption);
     std::vector<double> ends(free_.size());
@@ -96,8 +102,8 @@ class FreeStep {
   struct Free {
     Index example, plus, minus;
     double beta, upper, error;
-    Index place;  // among all free variables, in the order of the examples
-    Index row;    // of the kernel values
+    Index place;        // among all free variables, in the order of the examples
+    Index row, column;  // of the kernel values
   };
 
   // A factor is exact and takes many variables to their bounds, so it may take four times the work;
@@ -132,7 +138,7 @@ class FreeStep {
       total += beta;
       if (!(beta > 0 && beta < upper)) continue;
       if (beta > largest) largest = beta, reference = c;
-      free_.push_back({k, own, c, beta, upper, error(problem, k, c), 0, k});
+      free_.push_back({k, own, c, beta, upper, error(problem, k, c), 0, 0, k});
     }
     if (capped && free_.size() > begin) {
       const bool tied = total >= upper * (1 - 1e-12);
@@ -158,12 +164,12 @@ class FreeStep {
     }
   }
 
-  void number_rows(const std::vector<Index>& positions) {
-    if (positions.empty()) return;
-    Index row = 0;
-    for (Free& one : free_) {
-      while (positions[row] != one.example) ++row;
-      one.row = row;
+  void number_rows(bool among_themselves) {
+    Index row = -1;
+    for (std::size_t f = 0; f < free_.size(); ++f) {
+      row += f == 0 || free_[f].example != free_[f - 1].example;
+      free_[f].row = row;
+      free_[f].column = among_themselves ? row : free_[f].example;
     }
   }
 
@@ -176,19 +182,18 @@ class FreeStep {
   }
 
   template <class Real>
-  void fill_in(const Problem& problem, const std::vector<Real>& values, std::size_t size,
-               Factor& matrix) const {
+  void fill_in(const Problem& problem, const KernelRows<Real>& rows, Factor& matrix) const {
     const Index count = static_cast<Index>(by_room_.size());
     for (Index i = 0; i < count; ++i) {
       const Free& a = by_room_[i];
-      const Real* row = &values[a.row * size];
+      const Real* row = rows.rows[a.row];
       matrix.diagonal(i) = 2 * problem.curvature[a.example];
       double* to = &matrix.at(i, 0);
       for (Index j = i + 1; j < count; ++j) {
         const Free& b = by_room_[j];
         const int sign =
             (a.plus == b.plus) - (a.plus == b.minus) - (a.minus == b.plus) + (a.minus == b.minus);
-        to[j] = sign * static_cast<double>(row[b.row]);
+        to[j] = sign * static_cast<double>(row[b.column]);
       }
     }
   }
@@ -196,16 +201,22 @@ class FreeStep {
   // By conjugate gradients, as if there were no bounds; then the variables are clipped to their
   // bounds, and the step is halved until the objective rises enough (Moré and Toraldo, 1991).
   template <class Real>
-  NewtonResult take_by_products(Problem& problem, const std::vector<Real>& values, Index size,
-                                Changes& changes, Interruption& interruption) {
+  NewtonResult take_by_products(Problem& problem, const KernelRows<Real>& rows, Changes& changes,
+                                Interruption& interruption) {
     NewtonResult result;
-    Table scores(problem.classes, size);
-    const auto times = [&](const std::vector<double>& x) {
+    const auto times = [&]<class Sum>(const std::vector<double>& x, TableOf<Sum>& scores) {
       result.work += product_work();
-      return multiply(problem, values, size, x, scores);
+      return multiply(problem, rows, x, scores);
     };
-    std::vector<double> direction = conjugate_gradients(problem, times, interruption);
+    // The direction need not be exact, so it is found in the arithmetic of the kernel values.
+    std::vector<double> direction;
+    {
+      TableOf<Real> scores(problem.classes, rows.size);
+      const auto rough = [&](const std::vector<double>& x) { return times(x, scores); };
+      direction = conjugate_gradients(problem, rough, interruption);
+    }
     if (interruption.stopped()) return result;
+    Table scores(problem.classes, rows.size);
     for (int halvings = 0; halvings < 4; ++halvings) {
       std::vector<double> change(free_.size()), ends(free_.size());
       for (std::size_t f = 0; f < free_.size(); ++f) {
@@ -215,7 +226,7 @@ class FreeStep {
       }
       double slope = 0;
       for (std::size_t f = 0; f < free_.size(); ++f) slope += free_[f].error * change[f];
-      const double gain = slope - 0.5 * dot(change, times(change));
+      const double gain = slope - 0.5 * dot(change, times(change, scores));
       if (!(slope > 0 && gain >= 0.1 * slope)) continue;
       result.gain = gain;
       write_back(problem, ends, changes, result.positions);
@@ -261,11 +272,10 @@ class FreeStep {
   }
 
   // The second derivatives times x.
-  template <class Real>
-  std::vector<double> multiply(const Problem& problem, const std::vector<Real>& values, Index size,
-                               const std::vector<double>& x, Table& scores) const {
+  template <class Real, class Sum>
+  std::vector<double> multiply(const Problem& problem, const KernelRows<Real>& rows,
+                               const std::vector<double>& x, TableOf<Sum>& scores) const {
     Changes changes(problem.classes);
-    std::vector<const Real*> rows;
     for (std::size_t begin = 0, end; begin < x.size(); begin = end) {
       changes.begin_row();
       double sum = 0;
@@ -274,14 +284,14 @@ class FreeStep {
         sum += x[end];
       }
       changes.add(free_[begin].plus, sum);
-      rows.push_back(&values[static_cast<std::size_t>(free_[begin].row) * size]);
     }
     changes.finish();
-    std::fill(scores.values.begin(), scores.values.end(), 0.0);
-    changes.add_rows(rows, size, scores);
+    std::fill(scores.values.begin(), scores.values.end(), Sum(0));
+    changes.add_rows(rows.rows, rows.size, scores);
     std::vector<double> product(x.size());
     for (std::size_t f = 0; f < x.size(); ++f)
-      product[f] = scores.at(free_[f].plus, free_[f].row) - scores.at(free_[f].minus, free_[f].row);
+      product[f] =
+          scores.at(free_[f].plus, free_[f].column) - scores.at(free_[f].minus, free_[f].column);
     return product;
   }
 

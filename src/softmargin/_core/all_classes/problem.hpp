@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -26,13 +27,14 @@
 namespace softmargin::all_classes {
 
 // A row of numbers per class, with one for each example.
-struct Table {
-  Table(Index classes, Index size)
-      : stride(stride_of(size)), values(static_cast<std::size_t>(classes) * stride, 0.0) {}
-  double* row(Index c) { return &values[c * stride]; }
-  const double* row(Index c) const { return &values[c * stride]; }
-  double& at(Index c, Index k) { return row(c)[k]; }
-  double at(Index c, Index k) const { return row(c)[k]; }
+template <class Value>
+struct TableOf {
+  TableOf(Index classes, Index size)
+      : stride(stride_of(size)), values(static_cast<std::size_t>(classes) * stride) {}
+  Value* row(Index c) { return &values[c * stride]; }
+  const Value* row(Index c) const { return &values[c * stride]; }
+  Value& at(Index c, Index k) { return row(c)[k]; }
+  Value at(Index c, Index k) const { return row(c)[k]; }
 
   // An odd number of cache lines: the values of an example are then in different places of the
   // processor's cache.
@@ -41,8 +43,9 @@ struct Table {
   }
 
   std::size_t stride;
-  std::vector<double> values;
+  std::vector<Value> values;
 };
+using Table = TableOf<double>;
 
 // The variables of all examples, or of a block of them, by position. beta has a zero at the class
 // of the example itself. Kept up to date by the solver: the scores of the active examples.
@@ -126,16 +129,30 @@ class Visit {
   explicit Visit(Index classes) : set_(classes) {}
 
   void look(const Problem& problem, Index k) {
-    x_.label = problem.label[k];
-    x_.upper = problem.upper[k];
-    x_.squared_norm = problem.curvature[k];
-    const double base = 1 - problem.scores.at(x_.label, k);
-    set_.size = 0;
+    const double base = begin(problem, k);
     const auto add = [&](Index c) {
       set_.add(c, base + problem.scores.at(c, k), problem.beta.at(c, k));
     };
     for (Index c = 0; c < x_.label; ++c) add(c);
     for (Index c = x_.label + 1; c < problem.classes; ++c) add(c);
+  }
+
+  // Looks only at these classes; the other variables are held fixed at zero.
+  void look(const Problem& problem, Index k, std::span<const Index> classes) {
+    const double base = begin(problem, k);
+    for (Index c : classes) set_.add(c, base + problem.scores.at(c, k), problem.beta.at(c, k));
+  }
+
+  // Leaves out the classes whose variable is zero and whose error is below -margin.
+  void leave_out(double margin) {
+    std::size_t kept = 0;
+    for (std::size_t j = 0; j < set_.size; ++j) {
+      if (set_.beta[j] == 0 && set_.error[j] < -margin) continue;
+      set_.cls[kept] = set_.cls[j];
+      set_.error[kept] = set_.error[j];
+      set_.beta[kept++] = set_.beta[j];
+    }
+    set_.size = kept;
   }
 
   double violation() const { return Machine::violation(x_, set_); }
@@ -172,6 +189,15 @@ class Visit {
   double change(Index j) const { return set_.b[j] - set_.beta[j]; }
 
  private:
+  // Returns the error of a class with a score of zero.
+  double begin(const Problem& problem, Index k) {
+    x_.label = problem.label[k];
+    x_.upper = problem.upper[k];
+    x_.squared_norm = problem.curvature[k];
+    set_.size = 0;
+    return 1 - problem.scores.at(x_.label, k);
+  }
+
   Machine machine_;
   linear::Example x_;
   linear::Candidates set_;

@@ -36,10 +36,10 @@ class Changes {
 
   // rows[r] has `size` kernel values of row which[r] of the changes, for the examples from `begin`
   // on.
-  template <class Real>
+  template <class Real, class Sum>
   void add_rows(const Real* const* rows, const Index* which, Index count, Index size, Index begin,
-                Table& scores) const {
-    Sorted sorted = by_class(which, count);
+                TableOf<Sum>& scores) const {
+    const Sorted<Sum> sorted = by_class<Sum>(which, count);
     std::vector<const Real*> pointers(sorted.scales.size());
     for (Index t = 0; t < size; t += tile) {
       for (std::size_t e = 0; e < pointers.size(); ++e) pointers[e] = rows[sorted.rows[e]] + t;
@@ -53,8 +53,8 @@ class Changes {
   }
 
   // The same for all rows, in their order.
-  template <class Real>
-  void add_rows(const std::vector<const Real*>& rows, Index size, Table& scores) const {
+  template <class Real, class Sum>
+  void add_rows(const std::vector<const Real*>& rows, Index size, TableOf<Sum>& scores) const {
     std::vector<Index> which(rows.size());
     std::iota(which.begin(), which.end(), Index(0));
     add_rows(rows.data(), which.data(), static_cast<Index>(rows.size()), size, 0, scores);
@@ -74,14 +74,16 @@ class Changes {
     Index cls;
     double change;
   };
+  template <class Sum>
   struct Sorted {
     std::vector<Index> starts, rows;
-    std::vector<double> scales;
+    std::vector<Sum> scales;
   };
 
   // The entries of some rows, class after class.
-  Sorted by_class(const Index* which, Index count) const {
-    Sorted sorted;
+  template <class Sum>
+  Sorted<Sum> by_class(const Index* which, Index count) const {
+    Sorted<Sum> sorted;
     sorted.starts.assign(classes_ + 1, 0);
     for (Index r = 0; r < count; ++r)
       for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e)
@@ -94,7 +96,7 @@ class Changes {
       for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e) {
         const Index place = next[entries_[e].cls]++;
         sorted.rows[place] = r;
-        sorted.scales[place] = entries_[e].change;
+        sorted.scales[place] = static_cast<Sum>(entries_[e].change);
       }
     return sorted;
   }

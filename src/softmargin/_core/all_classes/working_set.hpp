@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "../kernel_matrix.hpp"
@@ -40,6 +41,19 @@ void update_scores(Problem& problem, KernelMatrix<Real>& matrix, const std::vect
         changes.add_rows(rows, which, count, size, start, problem.scores);
       });
 }
+
+// Lists of classes.
+struct ClassLists {
+  void clear() { classes.clear(), starts.clear(); }
+  void begin_list() { starts.push_back(classes.size()); }
+  std::span<const Index> list(std::size_t k) const {
+    const std::size_t end = k + 1 < starts.size() ? starts[k + 1] : classes.size();
+    return std::span(classes).subspan(starts[k], end - starts[k]);
+  }
+
+  std::vector<Index> classes;
+  std::vector<std::size_t> starts;
+};
 
 template <class Real, class Machine>
 class WorkingSet {
@@ -116,7 +130,8 @@ class WorkingSet {
   }
 
   void write_back(Problem& problem, Index k) const {
-    for (Index j = 0; j < visit_.size(); ++j) problem.beta.at(visit_.cls(j), k) = visit_.to(j);
+    for (Index j = 0; j < visit_.size(); ++j)
+      if (visit_.change(j) != 0) problem.beta.at(visit_.cls(j), k) = visit_.to(j);
   }
 
   StepResult block_step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
@@ -154,25 +169,50 @@ class WorkingSet {
     return result;
   }
 
-  // A Newton step on all free variables of active examples, if it is due. Their kernel values are
-  // collected, so that there must not be too many of them.
+  // A Newton step on all free variables of active examples, if it is due and their kernel values
+  // are there.
   StepResult free_step(Problem& problem, Matrix& matrix, double tolerance) {
     if (most_free_ == 0 || !schedule_.is_due(0.5 * last_work_)) return {};
     step_.find(problem);
     last_work_ = step_.work();
     if (step_.violation() <= tolerance || !schedule_.is_due(last_work_)) return {};
     const std::vector<Index> members = step_.examples();
-    if (static_cast<Index>(members.size()) > most_free_) return {};
-    load_values(matrix, members, problem.active);
+    const KernelRows<Real> rows = rows_of(matrix, members, problem.active);
+    if (rows.rows.empty()) {
+      schedule_.restart();
+      return {};
+    }
     Changes changes(problem.classes);
-    const NewtonResult taken =
-        step_.take(problem, members, values_, tolerance, changes, matrix.interruption());
+    const NewtonResult taken = step_.take(problem, rows, tolerance, changes, matrix.interruption());
     const std::vector<char> keep(taken.positions.size(), 1);
     if (taken.moved())
       update_scores(problem, matrix, taken.positions, changes, 0, problem.active, keep);
     const double work = taken.work + update_work(changes, problem.active);
     schedule_.taken(work, taken.gain);
     return {.iterations = 1, .gain = taken.gain, .work = work, .moved = taken.moved()};
+  }
+
+  // The kernel rows of the members: their values with each other, collected if there are not too
+  // many; else rows in the cache, if all are there. Empty: neither.
+  KernelRows<Real> rows_of(Matrix& matrix, const std::vector<Index>& members, Index active) {
+    const Index count = static_cast<Index>(members.size());
+    KernelRows<Real> found{{}, count, count <= most_free_};
+    if (found.among_themselves) {
+      load_values(matrix, members, active);
+      for (Index m = 0; m < count; ++m) found.rows.push_back(value_row(m, count));
+      return found;
+    }
+    found.size = active;
+    for (Index k : members) {
+      const Real* row = matrix.held(k, active);
+      if (!row) return {};
+      found.rows.push_back(row);
+    }
+    return found;
+  }
+
+  const Real* value_row(Index m, Index size) const {
+    return &values_[static_cast<std::size_t>(m) * size];
   }
 
   static double update_work(const Changes& changes, Index active) {
@@ -249,7 +289,9 @@ class WorkingSet {
   }
 
   // Passes over the examples of a block, the most violating first, until none violates the
-  // conditions by more than `enough`; and Newton steps where they pay.
+  // conditions by more than `enough`; and Newton steps where they pay. A pass looks at all classes
+  // once; then it visits the examples again, as long as most of them move, and looks only at the
+  // classes that can soon matter.
   StepResult solve(Problem& inner, double enough, std::int64_t most_iterations,
                    Interruption& interruption) {
     StepResult result;
@@ -268,11 +310,22 @@ class WorkingSet {
       std::sort(order.begin(), order.end(), [&](Index a, Index b) {
         return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
       });
-      for (Index m : order) {
-        interruption.ask(0);
-        if (interruption.stopped()) return {.given_up = true};
-        if (result.iterations >= most_iterations) break;
-        move(inner, m, enough, result);
+      const double margin = violations[order.front()];
+      near_.clear();
+      for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+        const std::int64_t before = result.iterations;
+        for (std::size_t place = 0; place < order.size(); ++place) {
+          interruption.ask(0);
+          if (interruption.stopped()) return {.given_up = true};
+          if (result.iterations >= most_iterations) break;
+          if (sweep == 0) {
+            look_for_near(inner, order[place], margin);
+          } else {
+            look_at_near(inner, order[place], place);
+          }
+          move(inner, order[place], enough, result);
+        }
+        if (2 * (result.iterations - before) < static_cast<std::int64_t>(order.size())) break;
       }
       if (result.iterations < most_iterations) inner_free_step(inner, enough, interruption, result);
     }
@@ -281,15 +334,17 @@ class WorkingSet {
 
   void inner_free_step(Problem& inner, double enough, Interruption& interruption,
                        StepResult& result) {
-    if (most_free_ == 0) return;
+    if (most_free_ == 0 || !inner_schedule_.is_due(0.5 * last_inner_work_)) return;
     step_.find(inner);
-    if (step_.violation() <= enough || !inner_schedule_.is_due(step_.work())) return;
+    last_inner_work_ = step_.work();
+    if (step_.violation() <= enough || !inner_schedule_.is_due(last_inner_work_)) return;
     changes_.clear();
-    const NewtonResult taken = step_.take(inner, {}, values_, enough, changes_, interruption);
+    KernelRows<Real> of_free{{}, inner.size(), false};
+    for (Index m : step_.examples()) of_free.rows.push_back(value_row(m, inner.size()));
+    const NewtonResult taken = step_.take(inner, of_free, enough, changes_, interruption);
     if (taken.moved()) {
       std::vector<const Real*> rows;
-      for (Index m : taken.positions)
-        rows.push_back(&values_[static_cast<std::size_t>(m) * inner.size()]);
+      for (Index m : taken.positions) rows.push_back(value_row(m, inner.size()));
       changes_.add_rows(rows, inner.size(), inner.scores);
     }
     const double work = taken.work + update_work(changes_, inner.size());
@@ -299,8 +354,19 @@ class WorkingSet {
     ++result.iterations;
   }
 
-  void move(Problem& inner, Index m, double enough, StepResult& result) {
+  // Notes the classes of the example that can soon matter, as the last of near_.
+  void look_for_near(const Problem& inner, Index m, double margin) {
     visit_.look(inner, m);
+    visit_.leave_out(margin);
+    near_.begin_list();
+    for (Index j = 0; j < visit_.size(); ++j) near_.classes.push_back(visit_.cls(j));
+  }
+
+  void look_at_near(const Problem& inner, Index m, std::size_t place) {
+    visit_.look(inner, m, near_.list(place));
+  }
+
+  void move(Problem& inner, Index m, double enough, StepResult& result) {
     if (visit_.violation() <= 0.5 * enough) return;
     const double gain = visit_.solve();
     ++result.iterations;
@@ -310,24 +376,25 @@ class WorkingSet {
     if (!own.moved) return;
     write_back(inner, m);
     changes_.finish();
-    changes_.add_row(&values_[static_cast<std::size_t>(m) * inner.size()], inner.size(),
-                     inner.scores);
+    changes_.add_row(value_row(m, inner.size()), inner.size(), inner.scores);
     const double work = 100.0 * inner.classes + 1000 + update_work(changes_, inner.size());
     inner_schedule_.worked(work, gain);
     result.gain += gain;
     result.work += work;
   }
 
-  static constexpr int most_passes = 50;
+  static constexpr int most_passes = 50, most_sweeps = 2;
   const Rule rule_;
   const Index size_, most_free_;
   Visit<Machine> visit_;
   Changes changes_;  // in a block
   FreeStep<Machine> step_;
   NewtonSchedule schedule_, inner_schedule_;
-  double last_work_ = 0;      // of the last step on all free variables
-  std::vector<Index> last_;   // the examples of the last block
-  std::vector<Real> values_;  // of a block, row after row
+  double last_work_ = 0;        // of the last step on all free variables
+  double last_inner_work_ = 0;  // of the last one in a block
+  ClassLists near_;             // of the examples that a pass visits
+  std::vector<Index> last_;     // the examples of the last block
+  std::vector<Real> values_;    // of a block, row after row
 };
 
 }  // namespace softmargin::all_classes
