@@ -304,28 +304,43 @@ def _direction(column: Column, curved: Array, width: float, gradient: Array) -> 
 def _conjugate(
     column: Column, curved: Array, width: float, gradient: Array, stopped: Callable[[], bool]
 ) -> Array:
-    """The direction by conjugate gradients, scaled by the Hessian's diagonal.  It is asked after
-    each product whether the fit is stopped: each of them reads all examples."""
+    """The direction by conjugate gradients, scaled by the Hessian's diagonal."""
     rows, H = column.curvature.rows, column.stiffness(width) * curved
     ridge = _ridge(column, curved, width, len(gradient))
     scale = 1 / (ridge + _core.linear.gram_diagonal(rows, H))
-    direction, residual = np.zeros_like(gradient), -gradient
+
+    def product(step: Array) -> Array:
+        found: Array = _core.linear.combination(rows, H * _core.linear.scores(rows, step))
+        return ridge * step + found
+
+    return conjugate_gradients(product, scale, -gradient, stopped)
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], scale: Array, residual: Array, stopped: Callable[[], bool]
+) -> Array:
+    """x with product(x) = `residual`, roughly.  It is asked after each product whether the fit is
+    stopped: each of them reads all examples."""
+    x = np.zeros_like(residual)
     scaled = scale * residual
     step, size = scaled, float(residual @ scaled)
     enough = ROUGH**2 * size
     for _ in range(MOST_PRODUCTS):
         if size <= 0:
             break
-        curve = ridge * step + _core.linear.combination(rows, H * _core.linear.scores(rows, step))
-        length = size / float(step @ curve)
-        direction = direction + length * step
+        curve = product(step)
+        bend = float(step @ curve)
+        if bend <= 0:
+            break
+        length = size / bend
+        x = x + length * step
         residual = residual - length * curve
         scaled = scale * residual
         before, size = size, float(residual @ scaled)
         if size <= enough or stopped():
             break
         step = scaled + size / before * step
-    return direction
+    return x
 
 
 def _factor(column: Column, curved: Array, width: float) -> Any:

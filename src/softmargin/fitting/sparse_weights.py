@@ -33,16 +33,22 @@ from numpy.typing import NDArray
 from softmargin import _core
 from softmargin.checkpoint import Take
 from softmargin.fitting.linear_problem import Array, Problem
+from softmargin.fitting.newton import conjugate_gradients
 from softmargin.fitting.slices import Effort, Point
 from softmargin.solution import Solution, StopReason
 
 EPOCHS = 5
 """Newton steps, or rounds over the working features, between two looks at the whole problem."""
 FIRST_FEATURES = 100
+MOSTLY, MORE = 0.9, 8
+"""If this fraction of the working features got weights, there are so many times more next time;
+otherwise twice as many."""
 INNER = 0.3
 """The working features are solved to this fraction of the largest violation of all."""
 MOST_NEWTON, MOST_WORK = 1000, 2e9
 """Features for Newton's method, and multiplications for X'HX."""
+CHANGES = 0.01
+"""Newton steps are for the nonzero weights alone if at most this fraction of them is new."""
 MOST_VIOLATION = 1e-3
 """Of an optimality condition at the end, relative to the penalty."""
 PATIENCE = 30
@@ -154,26 +160,62 @@ class Column:
         if not steps:
             self.core.run(working.tolist(), epochs, goal, self.seed + self.epochs)
             self.epochs += epochs
-            support = np.flatnonzero(self.core.weights())
-            if np.array_equal(support, self.support):
-                self._newton(support, epochs, goal)
-            self.support = support
+            self._newton_on_support(epochs, goal)
         self.look()
+
+    def _newton_on_support(self, steps: int, goal: float) -> None:
+        """Newton steps on the nonzero weights, if these are nearly the same as last time."""
+        support = np.flatnonzero(self.core.weights())
+        changes = np.setxor1d(support, self.support, assume_unique=True)
+        self.support = support
+        if len(changes) <= CHANGES * len(support) and not self._newton(support, steps, goal):
+            self.look()
+            self._conjugate_step()
+
+    def _conjugate_step(self) -> None:
+        """Newton's step on the nonzero weights by conjugate gradients, for many of them.  Weights
+        that would change their sign become zero."""
+        sign, H = np.sign(self.w), np.where(self.e > 0, 2 * self.C, 0.0)
+        curvature = _core.linear.gram_diagonal(self.rows, H)
+        free = (sign != 0) & (curvature > 0)
+        scale = np.where(free, 1 / np.where(free, curvature, 1.0), 0.0)
+
+        def product(step: Array) -> Array:
+            found: Array = _core.linear.combination(self.rows, H * self._scores(step))
+            return np.where(free, found, 0.0)
+
+        residual = np.where(free, -self.gradient - self.penalty * sign, 0.0)
+        direction = conjugate_gradients(product, scale, residual, lambda: False)
+        for length in 0.5 ** np.arange(8):
+            moved = self.w + length * direction
+            moved[moved * sign < 0] = 0.0
+            if self._objective(moved) < self.primal:
+                self.core.start_from(moved)
+                return
+
+    def _scores(self, w: Array) -> Array:
+        scores: Array = _core.linear.scores(self.rows, w)
+        return scores
+
+    def _objective(self, w: Array) -> float:
+        losing = np.maximum(1 - self.t * self._scores(w), 0.0)
+        return float(self.penalty @ np.abs(w) + self.C @ losing**2)
 
     def _working(self, shrinking: bool) -> NDArray[np.intp]:
         if not shrinking:
             return np.arange(len(self.w))
         needed = (self.w != 0) | (self.violation > 0)
         candidates = np.flatnonzero(self.kept & needed)
-        self.size = max(self.size, 2 * int(np.count_nonzero(self.w)))
+        used = int(np.count_nonzero(self.w))
+        self.size = max(self.size, (2 if used < MOSTLY * self.size else MORE) * used)
         if len(candidates) > self.size:
             urgency = np.where(self.w != 0, np.inf, self.violation)[candidates]
             candidates = candidates[np.argpartition(-urgency, self.size)[: self.size]]
         return np.sort(candidates)
 
     def _newton(self, working: NDArray[np.intp], steps: int, goal: float) -> int:
-        """Proximal Newton steps on the weights of these features.  Returns how many decreased the
-        objective: none if the features are too many."""
+        """Proximal Newton steps on the weights of these features.  Returns their number: none if
+        the features are too many."""
         if not self.whole and (len(working) > MOST_NEWTON or self._too_long(working)):
             return 0
         taken: int = self.core.newton(working.tolist(), steps, goal, self.whole)

@@ -35,7 +35,7 @@ class ProximalNewton {
   }
 
   // Up to this many steps, until no optimality condition of these features is violated by more than
-  // `goal`. Returns the number of steps that decreased the objective.
+  // `goal`. Returns the number of steps.
   int run(int steps, double goal) {
     for (int step = 0; step < steps; ++step) {
       const std::vector<double> slope = gradient();
@@ -84,9 +84,11 @@ class ProximalNewton {
     return full;
   }
 
-  // False if no step decreases the objective.
+  // False if no step decreases the objective; near the optimum, where it changes by less than its
+  // rounding, the step is taken all the same.
   bool move(const std::vector<double>& by, const std::vector<double>& slope) {
     constexpr double enough = 0.01;  // of the decrease that the model promises
+    constexpr double rounding = 1e-15;
     constexpr int halvings = 8;
     std::vector<double> weights(curvature_.rows.features);
     double promised = penalised(by, 1) - penalised(by, 0);
@@ -99,11 +101,11 @@ class ProximalNewton {
     double length = 1;
     for (int trial = 0; trial < halvings; ++trial, length /= 2) {
       const double after = losses(scores, length) + penalised(by, length);
-      if (!(after <= before + enough * length * promised)) continue;
+      if (!(after <= before * (1 + rounding) + enough * length * promised)) continue;
       for (std::size_t a = 0; a < by.size(); ++a) w(a) += length * by[a];
       for (std::size_t i = 0; i < scores.size(); ++i)
         weights_.error[i] -= length * weights_.t[i] * scores[i];
-      return after < before;
+      return true;
     }
     return false;
   }
