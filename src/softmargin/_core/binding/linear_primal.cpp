@@ -56,7 +56,6 @@ void bind_coordinate_descent(nb::module_ m, const char* name) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("newton", &Descent::newton, "features"_a, "steps"_a, "tolerance"_a, "whole"_a.none(),
            nb::call_guard<nb::gil_scoped_release>())
-      .def("forget_features", &Descent::forget_features)
       .def("weights",
            [](const Descent& self) { return to_numpy(self.weights(), {self.weights().size()}); })
       .def("errors",

@@ -132,8 +132,6 @@ class CoordinateDescent {
     return ProximalNewton(at_, features, part_->place(), part_->curvature()).run(steps, tolerance);
   }
 
-  void forget_features() { part_.reset(); }  // to save memory
-
   const std::vector<double>& weights() const { return at_.w; }
   const std::vector<double>& errors() const { return at_.error; }
 
