@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from softmargin import SVC, SVR, LinearSVC, LinearSVR, l1_min_c
-from softmargin.fitting import newton
+from softmargin.fitting import newton, sparse_weights
 from tests.cases.linear import iris
 
 TIGHT = {"tol": 1e-11, "max_iter": 10**6, "random_state": 0}
@@ -188,6 +188,29 @@ def test_l1_is_optimal_and_screening_changes_nothing(C):
     assert np.abs(slope).max() <= 1 + 1e-3
     np.testing.assert_allclose(slope[w != 0], -np.sign(w[w != 0]), atol=1e-3)
     assert 0 < np.count_nonzero(w) < 80
+
+
+@pytest.mark.parametrize("most_newton", [0, 50, 1000])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_l1_is_optimal_in_every_way_to_solve_it(most_newton, sparse, monkeypatch):
+    """By descent and conjugate gradients, by Newton steps on some features, and on all.  The rows
+    have the same sum, so that the features and the intercept are collinear."""
+    monkeypatch.setattr(sparse_weights, "MOST_NEWTON", most_newton)
+    monkeypatch.setattr(sparse_weights, "FIRST_FEATURES", 5)
+    rng = np.random.default_rng(3)
+    X = rng.random((300, 60)) * (rng.random((300, 60)) < 0.3)
+    X /= X.sum(axis=1, keepdims=True)
+    y = (X @ rng.standard_normal(60) + 0.05 * rng.standard_normal(300) > 0).astype(int)
+    given = sp.csr_matrix(X) if sparse else X
+    found = LinearSVC("l1", C=20.0, tol=1e-9, max_iter=10**5, random_state=0).fit(given, y)
+    assert found.solution_.converged
+    sign = np.where(y, 1.0, -1.0)
+    error = np.maximum(1 - sign * found.decision_function(given), 0)
+    W = np.append(found.coef_[0], found.intercept_)
+    slope = -40 * np.column_stack([X, np.ones(300)]).T @ (sign * error)
+    assert np.abs(slope).max() <= 1 + 1e-3
+    np.testing.assert_allclose(slope[W != 0], -np.sign(W[W != 0]), atol=1e-3)
+    assert found.solution_.primal_objective == pytest.approx(np.abs(W).sum() + 20 * error @ error)
 
 
 def test_l1_continues_from_the_last_fit():

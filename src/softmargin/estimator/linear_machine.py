@@ -109,7 +109,7 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
             self._check_free_intercept(problem)
         sparse = problem.penalty == "l1"
         if sparse:
-            problem = replace(problem, X=by_column(problem.X))
+            problem = replace(problem, by_column=by_column(problem.X))
         blocks, at_once = self._blocks(problem)
         parts = [problem] if blocks > 1 else problem.split(at_once)
         width = problem.X.shape[1] + (problem.constant != 0)

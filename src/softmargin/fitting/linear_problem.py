@@ -62,7 +62,8 @@ class Problem:
     free_intercept: bool = False
     """Whether the weights of the constant feature are not regularised."""
     penalty: str = "l2"
-    """With "l1", X is given by columns."""
+    by_column: Any = None
+    """X by columns, for the L1 penalty."""
     first: int = 0
     """The position of this problem's first column in the whole, if it was split."""
 

@@ -86,32 +86,12 @@ def pays(problem: Problem, dual: bool | str) -> bool:
     return work <= MOST_WORK and (dual is False or features < count)
 
 
-class Curvature:
-    """X'HX for changing H.  Where H differs from an earlier one in few examples, only these are
-    read; the first H of all is kept, because every column of W begins with the same."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-        self.known: list[tuple[Array, Array]] = []
-        """The first and the last H and X'HX."""
-
-    def at(self, H: Array) -> Array:
-        changes = [(H - earlier, product) for earlier, product in self.known]
-        change, product = min([(H, 0.0), *changes], key=lambda pair: int(np.count_nonzero(pair[0])))
-        found: Array = product + _core.linear.gram(self.rows, change)
-        self.known[1:] = [(H, found)] if self.known else []
-        self.known = self.known or [(H, found)]
-        return found
-
-    def forget(self) -> None:
-        self.known = []
-
-
 @dataclass(frozen=True)
 class Column:
     """The problem of one column of W."""
 
-    curvature: Curvature
+    curvature: Any
+    """X'HX, of the core."""
     sign: Array
     target: Array
     C: Array
@@ -122,7 +102,7 @@ class Column:
     then has the constraint that its part of w(beta) is zero."""
 
     @classmethod
-    def of(cls, problem: Problem, curvature: Curvature, c: int) -> Column:
+    def of(cls, problem: Problem, curvature: Any, c: int) -> Column:
         count = len(problem.upper)
         own = problem.column == c
         return cls(
@@ -324,28 +304,43 @@ def _direction(column: Column, curved: Array, width: float, gradient: Array) -> 
 def _conjugate(
     column: Column, curved: Array, width: float, gradient: Array, stopped: Callable[[], bool]
 ) -> Array:
-    """The direction by conjugate gradients, scaled by the Hessian's diagonal.  It is asked after
-    each product whether the fit is stopped: each of them reads all examples."""
+    """The direction by conjugate gradients, scaled by the Hessian's diagonal."""
     rows, H = column.curvature.rows, column.stiffness(width) * curved
     ridge = _ridge(column, curved, width, len(gradient))
     scale = 1 / (ridge + _core.linear.gram_diagonal(rows, H))
-    direction, residual = np.zeros_like(gradient), -gradient
+
+    def product(step: Array) -> Array:
+        found: Array = _core.linear.combination(rows, H * _core.linear.scores(rows, step))
+        return ridge * step + found
+
+    return conjugate_gradients(product, scale, -gradient, stopped)
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], scale: Array, residual: Array, stopped: Callable[[], bool]
+) -> Array:
+    """x with product(x) = `residual`, roughly.  It is asked after each product whether the fit is
+    stopped: each of them reads all examples."""
+    x = np.zeros_like(residual)
     scaled = scale * residual
     step, size = scaled, float(residual @ scaled)
     enough = ROUGH**2 * size
     for _ in range(MOST_PRODUCTS):
         if size <= 0:
             break
-        curve = ridge * step + _core.linear.combination(rows, H * _core.linear.scores(rows, step))
-        length = size / float(step @ curve)
-        direction = direction + length * step
+        curve = product(step)
+        bend = float(step @ curve)
+        if bend <= 0:
+            break
+        length = size / bend
+        x = x + length * step
         residual = residual - length * curve
         scaled = scale * residual
         before, size = size, float(residual @ scaled)
         if size <= enough or stopped():
             break
         step = scaled + size / before * step
-    return direction
+    return x
 
 
 def _factor(column: Column, curved: Array, width: float) -> Any:
@@ -417,7 +412,7 @@ def solve(
 ) -> Progress:
     """All columns of a problem, one after the other; `look` is called before each step, and stops
     the fit by returning True."""
-    curvature, zeros = Curvature(rows), np.zeros(problem.columns)
+    curvature, zeros = _core.linear.Curvature(rows), np.zeros(problem.columns)
     columns = [Column.of(problem, curvature, c) for c in range(problem.columns)]
     at_zero = np.array([column.losses(column.target) for column in columns])
     progress = Progress(

@@ -14,6 +14,8 @@ for each column of W, with p_j = 1.  The core descends on the weights of some fe
 - **Proximal Newton steps** on the chosen features, if these are few: they minimise the quadratic
   model of the losses plus the penalty, whose matrix X'HX is small.  Coordinate descent on the
   examples would need many rounds.
+- **A look** at all features is one product with X' that reads only the examples with a loss: one in
+  five on texts.
 """
 
 from __future__ import annotations
@@ -27,25 +29,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from softmargin import _core
 from softmargin.checkpoint import Take
 from softmargin.fitting.linear_problem import Array, Problem
-from softmargin.fitting.newton import Curvature
+from softmargin.fitting.newton import conjugate_gradients
 from softmargin.fitting.slices import Effort, Point
 from softmargin.solution import Solution, StopReason
 
 EPOCHS = 5
-"""Rounds over the working features between two looks at the whole problem, at first."""
+"""Newton steps, or rounds over the working features, between two looks at the whole problem."""
 FIRST_FEATURES = 100
-INNER = 0.1
+MOSTLY, MORE = 0.9, 8
+"""If this fraction of the working features got weights, there are so many times more next time;
+otherwise twice as many."""
+INNER = 0.3
 """The working features are solved to this fraction of the largest violation of all."""
 MOST_NEWTON, MOST_WORK = 1000, 2e9
 """Features for Newton's method, and multiplications for X'HX."""
-MODEL_EPOCHS, MODEL_STEPS, MODEL_ACCURACY = 20, 30, 0.01
-"""For the quadratic model: rounds between two Newton steps on its nonzero weights, these steps, and
-the remaining violation relative to the one at first."""
+CHANGES = 0.01
+"""Newton steps are for the nonzero weights alone if at most this fraction of them is new."""
 MOST_VIOLATION = 1e-3
 """Of an optimality condition at the end, relative to the penalty."""
 PATIENCE = 30
@@ -73,23 +76,28 @@ class Column:
     """The problem of one column of W, and where its solution stands."""
 
     X: Any
+    """By columns."""
+    rows: Any
     C: Array
     t: Array
     penalty: Array
+    curvature: Array
+    """Of the losses, for each weight, if all examples have a loss."""
     constant: float
     seed: int
-    whole: Curvature | None
+    whole: Any
     """X'HX of all features, if these are few."""
 
     def __post_init__(self) -> None:
         kind, *arrays = columns_for_core(self.X)
-        self.core = kind(*arrays, self.constant, self.C, self.t, self.penalty)
+        weights = self.C, self.t, self.penalty, self.curvature
+        self.core = kind(*arrays, self.constant, *weights)
         self.kept = np.ones(len(self.penalty), dtype=bool)
         """The features that are not screened out."""
-        self.curvature = self.core.curvatures()
         self.best_dual, self.size, self.epochs = 0.0, FIRST_FEATURES, 0
         self.support: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-        self.part: tuple[Any, Curvature | None] = (None, None)
+        if self.constant:  # while it is zero, all features seem to be needed
+            self._newton(np.array([len(self.penalty) - 1]), EPOCHS, INNER)
         self.look()
 
     def start_from(self, w: Array) -> None:
@@ -98,21 +106,21 @@ class Column:
 
     def look(self) -> None:
         """Measures the whole problem: objectives, violations, and which features are settled."""
-        self.w, self.gradient = self.core.weights(), self.core.gradient()
-        self.e = self.core.errors()
-        self.primal = self.objective(self.w, self.e)
-        pull = 2 * self.C * np.maximum(self.e, 0.0)
-        scale = self._feasible_scale(pull)
-        dual = scale * pull.sum() - scale**2 * np.sum(pull * np.maximum(self.e, 0.0)) / 2
-        self.best_dual = max(self.best_dual, float(dual))
-        signed = np.abs(self.gradient + np.copysign(self.penalty, self.w))
-        hidden = np.maximum(np.abs(self.gradient) - self.penalty, 0.0)
-        self.violation = np.where(self.w == 0, hidden, signed)
-        self._screen(scale, self.primal - float(dual))
-
-    def objective(self, w: Array, e: Array) -> float:
-        losses = self.C * np.maximum(e, 0.0) ** 2
-        return float(self.penalty @ np.abs(w)) + float(losses.sum())
+        self.w, self.e = self.core.weights(), self.core.errors()
+        losing = np.maximum(self.e, 0.0)
+        pull = 2 * self.C * losing
+        self.gradient = -_core.linear.combination(self.rows, self.t * pull)
+        square, total = float(pull @ losing), float(pull.sum())
+        self.primal = float(self.penalty @ np.abs(self.w)) + square / 2
+        slope = np.abs(self.gradient)
+        scale = self._feasible_scale(slope, total, square)
+        dual = scale * total - scale**2 * square / 2
+        self.best_dual = max(self.best_dual, dual)
+        self.violation = np.maximum(slope - self.penalty, 0.0)
+        used = np.flatnonzero(self.w)
+        signed = self.gradient[used] + np.copysign(self.penalty[used], self.w[used])
+        self.violation[used] = np.abs(signed)
+        self._screen(scale * slope, self.primal - dual)
 
     @property
     def gap(self) -> float:
@@ -124,17 +132,17 @@ class Column:
         small = self.violation.max(initial=0.0) <= MOST_VIOLATION
         return bool(small and self.gap <= tol * self.primal)
 
-    def _feasible_scale(self, pull: Array) -> float:
-        """The best factor on `pull` that keeps the constraints."""
+    def _feasible_scale(self, slope: Array, total: float, square: float) -> float:
+        """The best factor on the derivatives that keeps the constraints."""
         with np.errstate(divide="ignore"):
-            most = float(np.min(self.penalty / np.abs(self.gradient), initial=np.inf))
-        square = float(pull @ np.maximum(self.e, 0.0))
-        best = float(pull.sum()) / square if square > 0 else 0.0
+            most = float(np.min(self.penalty / slope, initial=np.inf))
+        best = total / square if square > 0 else 0.0
         return min(best, most)
 
-    def _screen(self, scale: float, gap: float) -> None:
+    def _screen(self, slope: Array, gap: float) -> None:
+        """`slope`: the absolute values of the constraints at a feasible point."""
         reach = np.sqrt(2 * max(gap, 0.0) * self.curvature)
-        settled = scale * np.abs(self.gradient) + reach < self.penalty * (1 - 1e-9)
+        settled = slope + reach < self.penalty * (1 - 1e-9)
         self.kept &= ~settled
         wrong = settled & (self.w != 0)
         if wrong.any():
@@ -142,125 +150,89 @@ class Column:
             self.w, self.e = self.core.weights(), self.core.errors()
 
     def improve(self, epochs: int, shrinking: bool) -> None:
-        """Takes a proximal Newton step on the features that need it most.  If these are too many,
-        descends on them; the Newton step is then for the nonzero weights, once these stay the
+        """Takes proximal Newton steps on the features that need it most.  If these are too many,
+        descends on them; the Newton steps are then for the nonzero weights, once these stay the
         same."""
         working = self._working(shrinking)
-        self.epochs += epochs
-        if self._newton(working):
-            self.look()
-            return
         goal = INNER * float(self.violation.max(initial=0.0))
-        self.core.run(working.tolist(), epochs, goal, self.seed + self.epochs)
+        steps = self._newton(working, epochs, goal)
+        self.epochs += steps
+        if not steps:
+            self.core.run(working.tolist(), epochs, goal, self.seed + self.epochs)
+            self.epochs += epochs
+            self._newton_on_support(epochs, goal)
         self.look()
-        support = np.flatnonzero(self.w)
-        if np.array_equal(support, self.support) and self._newton(support):
-            self.look()
+
+    def _newton_on_support(self, steps: int, goal: float) -> None:
+        """Newton steps on the nonzero weights, if these are nearly the same as last time."""
+        support = np.flatnonzero(self.core.weights())
+        changes = np.setxor1d(support, self.support, assume_unique=True)
         self.support = support
+        if len(changes) <= CHANGES * len(support) and not self._newton(support, steps, goal):
+            self.look()
+            self._conjugate_step()
+
+    def _conjugate_step(self) -> None:
+        """Newton's step on the nonzero weights by conjugate gradients, for many of them.  Weights
+        that would change their sign become zero."""
+        sign, H = np.sign(self.w), np.where(self.e > 0, 2 * self.C, 0.0)
+        curvature = _core.linear.gram_diagonal(self.rows, H)
+        free = (sign != 0) & (curvature > 0)
+        scale = np.where(free, 1 / np.where(free, curvature, 1.0), 0.0)
+
+        def product(step: Array) -> Array:
+            found: Array = _core.linear.combination(self.rows, H * self._scores(step))
+            return np.where(free, found, 0.0)
+
+        residual = np.where(free, -self.gradient - self.penalty * sign, 0.0)
+        direction = conjugate_gradients(product, scale, residual, lambda: False)
+        for length in 0.5 ** np.arange(8):
+            moved = self.w + length * direction
+            moved[moved * sign < 0] = 0.0
+            if self._objective(moved) < self.primal:
+                self.core.start_from(moved)
+                return
+
+    def _scores(self, w: Array) -> Array:
+        scores: Array = _core.linear.scores(self.rows, w)
+        return scores
+
+    def _objective(self, w: Array) -> float:
+        losing = np.maximum(1 - self.t * self._scores(w), 0.0)
+        return float(self.penalty @ np.abs(w) + self.C @ losing**2)
 
     def _working(self, shrinking: bool) -> NDArray[np.intp]:
         if not shrinking:
             return np.arange(len(self.w))
         needed = (self.w != 0) | (self.violation > 0)
         candidates = np.flatnonzero(self.kept & needed)
-        self.size = max(self.size, 2 * int(np.count_nonzero(self.w)))
+        used = int(np.count_nonzero(self.w))
+        self.size = max(self.size, (2 if used < MOSTLY * self.size else MORE) * used)
         if len(candidates) > self.size:
             urgency = np.where(self.w != 0, np.inf, self.violation)[candidates]
             candidates = candidates[np.argpartition(-urgency, self.size)[: self.size]]
         return np.sort(candidates)
 
-    def _matrix(self, working: NDArray[np.intp]) -> tuple[Curvature, NDArray[np.intp]] | None:
-        """X'HX for these features: of all features if they are few, and which of its rows to take;
-        None if it would take too long."""
-        if self.whole:
-            return self.whole, working
-        if len(working) > MOST_NEWTON:
-            return None
-        if not np.array_equal(working, self.part[0]):
-            entries, curvature = self._features(working), None
-            if not too_long(entries):
-                curvature = Curvature(_rows(entries))
-            self.part = working, curvature
-        curvature = self.part[1]
-        return (curvature, np.arange(len(working))) if curvature else None
+    def _newton(self, working: NDArray[np.intp], steps: int, goal: float) -> int:
+        """Proximal Newton steps on the weights of these features.  Returns their number: none if
+        the features are too many."""
+        if not self.whole and (len(working) > MOST_NEWTON or self._too_long(working)):
+            return 0
+        taken: int = self.core.newton(working.tolist(), steps, goal, self.whole)
+        return taken
 
-    def _newton(self, working: NDArray[np.intp]) -> bool:
-        """A proximal Newton step on the weights of these features; the step is halved until the
-        objective falls enough.  False if it does not, or if the features are too many."""
-        matrix = self._matrix(working)
-        if matrix is None:
-            return False
-        curvature, place = matrix
-        half = curvature.at(np.where(self.e > 0, self.C, 0.0))
-        hessian = 2 * (half + np.tril(half, -1).T)[np.ix_(place, place)]
-        w, penalty = self.w[working], self.penalty[working]
-        goal = MODEL_ACCURACY * float(self.violation.max(initial=0.0))
-        direction = model_minimum(hessian, self.gradient[working], w, penalty, goal) - w
-        promised = float(self.gradient[working] @ direction)
-        promised += float(penalty @ (np.abs(w + direction) - np.abs(w)))
-        weights = np.zeros(len(half))
-        weights[place] = direction
-        change = self.t * _core.linear.scores(curvature.rows, weights)
-        for length in 0.5 ** np.arange(8):
-            moved = self.w.copy()
-            moved[working] += length * direction
-            after = self.objective(moved, self.e - length * change)
-            if after <= self.primal + 0.01 * length * promised:
-                self.core.start_from(moved)
-                return after < self.primal
-        return False
-
-    def _features(self, chosen: NDArray[Any]) -> Any:
-        """The columns of X of these features, with the constant one."""
-        width = self.X.shape[1]
-        part = self.X[:, chosen[chosen < width]]
-        if (chosen < width).all():
-            return part
-        ones = np.full((len(self.C), 1), self.constant)
-        return sp.hstack([part, ones], format="csc") if sp.issparse(part) else np.c_[part, ones]
+    def _too_long(self, working: NDArray[np.intp]) -> bool:
+        count, width = self.X.shape
+        if not sp.issparse(self.X):
+            return too_long(count, count * len(working))
+        inside = working[working < width]
+        entries = int((self.X.indptr[inside + 1] - self.X.indptr[inside]).sum())
+        return too_long(count, entries + count * (len(inside) < len(working)))
 
 
-def model_minimum(H: Array, slope: Array, w: Array, penalty: Array, goal: float) -> Array:
-    """The minimum over u of slope'(u - w) + 1/2 (u - w)'H(u - w) + penalty'|u|, until no optimality
-    condition is violated by more than `goal`: by coordinate descent, and Newton steps on the
-    nonzero weights that keep their signs."""
-    flat, u, q = H.ravel(), w, slope
-    for _ in range(MODEL_STEPS):
-        u, q, violation = _core.linear.small_lasso(flat, penalty, u, q, MODEL_EPOCHS, goal)
-        if violation <= goal:
-            break
-        support = np.flatnonzero(u)
-        try:
-            inside = H[np.ix_(support, support)]
-            inside[np.diag_indices_from(inside)] *= 1 + 1e-10
-            factor = cho_factor(inside, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        sign = np.sign(u[support])
-        step = -cho_solve(factor, q[support] + penalty[support] * sign, check_finite=False)
-        with np.errstate(divide="ignore"):
-            reach = np.where(step * sign < 0, -u[support] / step, np.inf)
-        length = min(1.0, float(reach.min(initial=np.inf)))
-        moved = u.copy()
-        moved[support] += length * step
-        moved[support[reach <= length]] = 0.0
-        u, q = moved, q + H @ (moved - u)
-    return u
-
-
-def too_long(entries: Any) -> bool:
+def too_long(count: int, entries: int) -> bool:
     """Whether X'HX would cost more than many rounds of coordinate descent."""
-    count, width = entries.shape
-    mean = entries.nnz / count if sp.issparse(entries) else width
-    return bool(count * mean**2 / 2 > MOST_WORK)
-
-
-def _rows(part: Any, constant: float = 0.0) -> Any:
-    if sp.issparse(part):
-        part = part.tocsr()
-        part.sort_indices()
-        return _core.linear.Rows.csr(part.data, part.indices, part.indptr, part.shape[1], constant)
-    return _core.linear.Rows.dense(np.ascontiguousarray(part), constant)
+    return entries**2 / count / 2 > MOST_WORK
 
 
 @dataclass(frozen=True)
@@ -278,62 +250,106 @@ class SparseWeights:
 def solve_part(problem: Problem, number: int, start: Point | None, settings: Any) -> Any:
     """All columns of a problem, one after the other.  Returns the certificate and W."""
     began, before = time.perf_counter(), start.effort if start else Effort()
-    features = problem.X.shape[1] + (problem.constant != 0)
-    W = np.zeros((features, problem.columns))
-    if start:
-        W[:] = start.beta[0].reshape(W.shape)
-    whole = None
-    if features <= MOST_NEWTON and not too_long(problem.X):
-        whole = Curvature(_rows(problem.X, problem.constant))
-    columns = [_column(problem, c, settings.seed, whole) for c in range(problem.columns)]
-    for c, column in enumerate(columns):
-        if W[:, c].any():
-            column.start_from(np.ascontiguousarray(W[:, c]))
+    given, features = _Given(problem), problem.X.shape[1] + (problem.constant != 0)
+    state = _State.at_first(problem, start, features)
 
     def effort() -> Effort:
         seconds = before.seconds + time.perf_counter() - began
-        return Effort(before.iterations + max(c.epochs for c in columns), seconds=seconds)
+        return Effort(before.iterations + int(state.epochs.max()), seconds=seconds)
 
-    def point() -> Point:
-        return Point([np.column_stack([c.w for c in columns]).ravel()], "float64", effort())
-
-    def look() -> StopReason | None:
-        primal = sum(column.primal for column in columns)
-        gap = sum(column.gap for column in columns)
+    def look(active: int) -> StopReason | None:
         if settings.recorder:
-            settings.recorder.note(number, point)
+            settings.recorder.note(number, lambda: state.point(effort()))
+        primal, gap = float(state.primal.sum()), float(state.gap.sum())
         stop: StopReason | None = settings.watch.look(
             number,
             iterations=effort().iterations,
             violation=gap / primal if primal > 0 else 0.0,
             tol=settings.tol,
             objective=primal - gap,
-            active=max(int(column.kept.sum()) for column in columns),
+            active=active,
             kernel_rows=0,
             cache_hits=0,
         )
         return stop
 
-    reasons = [_solve_column(column, before, settings, look) for column in columns]
-    solution = _certificate(columns, _worst(reasons), effort())
-    settings.watch.done(number, solution, active=max(int(c.kept.sum()) for c in columns))
+    reason, active = StopReason.CONVERGED, 0
+    for c in range(problem.columns):
+        column = given.column(c, settings.seed)
+        if state.W[:, c].any():
+            column.start_from(np.ascontiguousarray(state.W[:, c]))
+
+        def seen(c: int = c, column: Column = column) -> StopReason | None:
+            state.see(c, column)
+            return look(int(column.kept.sum()))
+
+        found = _solve_column(column, before, settings, seen)
+        state.see(c, column)
+        reason = found if reason is StopReason.CONVERGED else reason
+        active = max(active, int(column.kept.sum()))
+    solution = _certificate(state, reason, effort())
+    settings.watch.done(number, solution, active=active)
     if settings.recorder:
-        settings.recorder.left(number, point())
-    return solution, np.column_stack([column.w for column in columns])
+        settings.recorder.left(number, state.point(effort()))
+    return solution, state.W
 
 
-def _column(problem: Problem, c: int, seed: int, whole: Curvature | None) -> Column:
+class _Given:
+    """What the columns of a problem share."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.rows, self.whole = problem, problem.rows(), None
+        count, width = problem.X.shape
+        features = width + (problem.constant != 0)
+        entries = problem.X.nnz if sp.issparse(problem.X) else count * width
+        if features <= MOST_NEWTON and not too_long(count, entries):
+            self.whole = _core.linear.Curvature(self.rows)
+        self.penalty = np.ones(features)
+        self.curvature = _core.linear.gram_diagonal(self.rows, 2 * problem.upper)
+
+    def column(self, c: int, seed: int) -> Column:
+        problem, curvature = self.problem, self.curvature
+        count = len(problem.upper)
+        C = problem.prices(np.arange(count), np.full(count, c))
+        if problem.own_upper is not None:
+            curvature = _core.linear.gram_diagonal(self.rows, 2 * C)
+        t = np.where(problem.column == c, 1.0, -1.0)
+        rest = curvature, problem.constant, seed, self.whole
+        return Column(problem.by_column, self.rows, C, t, self.penalty, *rest)
+
+
+@dataclass
+class _State:
+    """Where all columns stand."""
+
+    W: Array
+    primal: Array
+    gap: Array
+    violation: Array
+    epochs: NDArray[np.int64]
+
+    @classmethod
+    def at_first(cls, problem: Problem, start: Point | None, features: int) -> _State:
+        W = np.zeros((features, problem.columns))
+        if start:
+            W[:] = start.beta[0].reshape(W.shape)
+        # Until a column is looked at, its objective is that of no weights.
+        primal = np.array([_sum_of_prices(problem, c) for c in range(problem.columns)])
+        none = np.zeros(problem.columns)
+        return cls(W, primal, primal.copy(), none, none.astype(np.int64))
+
+    def see(self, c: int, column: Column) -> None:
+        self.W[:, c], self.primal[c], self.gap[c] = column.w, column.primal, column.gap
+        self.violation[c] = column.violation.max(initial=0.0)
+        self.epochs[c] = column.epochs
+
+    def point(self, effort: Effort) -> Point:
+        return Point([self.W.flatten()], "float64", effort)
+
+
+def _sum_of_prices(problem: Problem, c: int) -> float:
     count = len(problem.upper)
-    features = problem.X.shape[1] + (problem.constant != 0)
-    return Column(
-        problem.X,
-        problem.prices(np.arange(count), np.full(count, c)),
-        np.where(problem.column == c, 1.0, -1.0),
-        np.ones(features),
-        problem.constant,
-        seed,
-        whole,
-    )
+    return float(problem.prices(np.arange(count), np.full(count, c)).sum())
 
 
 def _solve_column(
@@ -355,17 +371,13 @@ def _solve_column(
     return StopReason.CONVERGED
 
 
-def _worst(reasons: list[StopReason]) -> StopReason:
-    return next((reason for reason in reasons if reason is not StopReason.CONVERGED), reasons[0])
-
-
-def _certificate(columns: list[Column], reason: StopReason, effort: Effort) -> Solution:
-    primal = sum(column.primal for column in columns)
+def _certificate(state: _State, reason: StopReason, effort: Effort) -> Solution:
+    primal = float(state.primal.sum())
     return Solution(
         **vars(effort),
-        dual_objective=primal - sum(column.gap for column in columns),
+        dual_objective=primal - float(state.gap.sum()),
         primal_objective=primal,
-        kkt_violation=max(float(column.violation.max(initial=0.0)) for column in columns),
+        kkt_violation=float(state.violation.max()),
         stop_reason=reason,
         working_set="features",
         working_set_reason="L1 penalty: descent on the weights of some features at a time",

@@ -8,7 +8,6 @@
 
 #include "../linear/coordinates.hpp"
 #include "../linear/gram.hpp"
-#include "../linear/small_lasso.hpp"
 #include "../linear/smoothed_loss.hpp"
 #include "bindings.hpp"
 #include "linear_solver.hpp"
@@ -27,10 +26,12 @@ void bind_coordinate_descent(nb::module_ m, const char* name) {
       .def(
           "__init__",
           [](Descent* self, Column<Value> values, Column<Offset> rows, Column<Offset> starts,
-             double constant, Column<double> C, Column<double> t, Column<double> penalty) {
+             double constant, Column<double> C, Column<double> t, Column<double> penalty,
+             Column<double> curvature) {
             const bool dense = starts.size() == 0;
             const auto width = static_cast<std::int32_t>(penalty.size()) - (constant != 0);
             check_size(t.size(), C.size());
+            check_size(curvature.size(), penalty.size());
             if (dense)
               check_size(values.size(), C.size() * static_cast<std::size_t>(width));
             else
@@ -38,10 +39,11 @@ void bind_coordinate_descent(nb::module_ m, const char* name) {
             const Columns<Value, Offset> columns{values.data(), dense ? nullptr : rows.data(),
                                                  starts.data(), static_cast<std::int32_t>(C.size()),
                                                  width,         constant};
-            new (self) Descent(columns, to_vector(C), to_vector(t), to_vector(penalty));
+            SparseWeights weights{to_vector(C), to_vector(t), to_vector(penalty), {}, {}};
+            new (self) Descent(columns, std::move(weights), to_vector(curvature));
           },
           "values"_a.noconvert(), "rows"_a.noconvert(), "starts"_a.noconvert(), "constant"_a, "C"_a,
-          "t"_a, "penalty"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+          "t"_a, "penalty"_a, "curvature"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
           nb::keep_alive<1, 4>())
       .def(
           "start_from",
@@ -52,23 +54,12 @@ void bind_coordinate_descent(nb::module_ m, const char* name) {
           "w"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("run", &Descent::run, "features"_a, "epochs"_a, "tolerance"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>())
-      .def("gradient",
-           [](const Descent& self) {
-             std::vector<double> found;
-             {
-               nb::gil_scoped_release release;
-               found = self.gradient();
-             }
-             const std::size_t size = found.size();
-             return to_numpy(std::move(found), {size});
-           })
+      .def("newton", &Descent::newton, "features"_a, "steps"_a, "tolerance"_a, "whole"_a.none(),
+           nb::call_guard<nb::gil_scoped_release>())
       .def("weights",
            [](const Descent& self) { return to_numpy(self.weights(), {self.weights().size()}); })
       .def("errors",
-           [](const Descent& self) { return to_numpy(self.errors(), {self.errors().size()}); })
-      .def("curvatures", [](const Descent& self) {
-        return to_numpy(self.curvatures(), {self.curvatures().size()});
-      });
+           [](const Descent& self) { return to_numpy(self.errors(), {self.errors().size()}); });
 }
 
 }  // namespace
@@ -100,19 +91,25 @@ void softmargin::bind_linear_primal(nb::module_ m) {
         return to_numpy(std::move(found), {static_cast<std::size_t>(rows.features)});
       },
       "rows"_a, "r"_a);
-  m.def(
-      "gram",
-      [](const RowReader& rows, Column<double> h) {
-        check_size(h.size(), rows.count);
-        const auto width = static_cast<std::size_t>(rows.features);
-        std::vector<double> found;
-        {
-          nb::gil_scoped_release release;
-          found = Gram(rows, h.data()).take();
-        }
-        return to_numpy(std::move(found), {width, width});
-      },
-      "rows"_a, "h"_a);
+  nb::class_<Curvature>(m, "Curvature")
+      .def(nb::init<const RowReader&>(), "rows"_a, nb::keep_alive<1, 2>())
+      .def_prop_ro(
+          "rows", [](const Curvature& self) -> const RowReader& { return self.rows; },
+          nb::rv_policy::reference_internal)
+      .def(
+          "at",
+          [](Curvature& self, Column<double> h) {
+            check_size(h.size(), self.rows.count);
+            const auto width = static_cast<std::size_t>(self.rows.features);
+            std::vector<double> found;
+            {
+              nb::gil_scoped_release release;
+              found = self.at(h.data());
+            }
+            return to_numpy(std::move(found), {width, width});
+          },
+          "h"_a)
+      .def("forget", &Curvature::forget);
   m.def(
       "gram_diagonal",
       [](const RowReader& rows, Column<double> h) {
@@ -160,24 +157,6 @@ void softmargin::bind_linear_primal(nb::module_ m) {
         return found;
       },
       "machine"_a, "epsilon"_a, "C"_a, "e"_a, "change"_a, "length"_a, "anchor"_a, "width"_a);
-  m.def(
-      "small_lasso",
-      [](Column<double> H, Column<double> penalty, Column<double> u, Column<double> q, int epochs,
-         double tolerance) {
-        const std::size_t size = u.size();
-        check_size(H.size(), size * size);
-        check_size(penalty.size(), size);
-        check_size(q.size(), size);
-        SmallLasso lasso{H.data(), penalty.data(), to_vector(u), to_vector(q)};
-        double violation;
-        {
-          nb::gil_scoped_release release;
-          violation = lasso.run(epochs, tolerance);
-        }
-        return nb::make_tuple(to_numpy(std::move(lasso.u), {size}),
-                              to_numpy(std::move(lasso.q), {size}), violation);
-      },
-      "H"_a, "penalty"_a, "u"_a, "q"_a, "epochs"_a, "tolerance"_a);
   bind_coordinate_descent<float, std::int32_t>(m, "CoordinateDescentFloat32");
   bind_coordinate_descent<float, std::int64_t>(m, "CoordinateDescentFloat32Long");
   bind_coordinate_descent<double, std::int32_t>(m, "CoordinateDescentFloat64");

@@ -1,5 +1,5 @@
-// Coordinate descent on the weights of one column: the L1 penalty with the squared hinge loss
-// (Yuan, Chang, Hsieh and Lin, 2010, section 4.1).
+// The weights of one column, which are changed by coordinate descent (Yuan, Chang, Hsieh and Lin,
+// 2010, section 4.1) or by proximal Newton steps: the L1 penalty with the squared hinge loss.
 //
 //   minimise sum_j penalty_j |w_j| + sum_i C_i max(0, e_i)^2,   e_i = 1 - t_i x_i'w,  t_i = -1 or 1
 //
@@ -12,9 +12,15 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "loss.hpp"
+#include "proximal_newton.hpp"
+#include "rows.hpp"
 #include "shuffle.hpp"
 
 namespace softmargin::linear {
@@ -44,27 +50,58 @@ struct Columns {
   }
 };
 
+// The rows of some features, given in ascending order, as CSR.
+template <class Value, class Offset>
+class RowsOfFeatures {
+ public:
+  RowsOfFeatures(const Columns<Value, Offset>& columns, const std::vector<std::int32_t>& features)
+      : starts_(columns.count + 1), place_(features.size()) {
+    std::iota(place_.begin(), place_.end(), 0);
+    const bool last = !features.empty() && features.back() == columns.width;
+    const std::size_t width = features.size() - last;
+    for (std::size_t a = 0; a < width; ++a)
+      columns.each(features[a], [&](std::int32_t i, double) { ++starts_[i + 1]; });
+    std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+    index_.resize(starts_.back());
+    values_.resize(starts_.back());
+    std::vector<Offset> next(starts_.begin(), starts_.end() - 1);
+    for (std::size_t a = 0; a < width; ++a)
+      columns.each(features[a], [&](std::int32_t i, double x) {
+        index_[next[i]] = static_cast<Offset>(a);
+        values_[next[i]++] = x;
+      });
+    rows_.emplace(values_.data(), index_.data(), starts_.data(), columns.count,
+                  static_cast<std::int32_t>(width), last ? columns.constant : 0.0);
+    curvature_.emplace(*rows_);
+  }
+  RowsOfFeatures(const RowsOfFeatures&) = delete;
+
+  Curvature& curvature() { return *curvature_; }
+  const std::vector<std::int32_t>& place() const { return place_; }
+
+ private:
+  std::vector<Offset> starts_, index_;
+  std::vector<double> values_;
+  std::vector<std::int32_t> place_;
+  std::optional<CsrRows<double, Offset>> rows_;
+  std::optional<Curvature> curvature_;
+};
+
 template <class Value, class Offset>
 class CoordinateDescent {
  public:
-  CoordinateDescent(Columns<Value, Offset> columns, std::vector<double> C, std::vector<double> t,
-                    std::vector<double> penalty)
-      : columns_(columns),
-        C_(std::move(C)),
-        t_(std::move(t)),
-        penalty_(std::move(penalty)),
-        error_(C_.size(), 1.0),
-        w_(penalty_.size()),
-        curvature_(penalty_.size()) {
-    for (std::size_t j = 0; j < w_.size(); ++j)
-      columns_.each(static_cast<std::int32_t>(j),
-                    [&](std::int32_t i, double x) { curvature_[j] += 2 * C_[i] * x * x; });
+  // `curvature`: of the losses, for each weight, if all examples have a loss.
+  CoordinateDescent(Columns<Value, Offset> columns, SparseWeights weights,
+                    std::vector<double> curvature)
+      : columns_(columns), at_(std::move(weights)), curvature_(std::move(curvature)) {
+    at_.error.assign(at_.C.size(), 1.0);
+    at_.w.assign(at_.penalty.size(), 0.0);
   }
 
   void start_from(const double* w) {
-    std::fill(error_.begin(), error_.end(), 1.0);
-    for (std::size_t j = 0; j < w_.size(); ++j) {
-      w_[j] = w[j];
+    std::fill(at_.error.begin(), at_.error.end(), 1.0);
+    for (std::size_t j = 0; j < at_.w.size(); ++j) {
+      at_.w[j] = w[j];
       if (w[j] != 0) shift(static_cast<std::int32_t>(j), w[j]);
     }
   }
@@ -83,17 +120,20 @@ class CoordinateDescent {
     return worst;
   }
 
-  // The derivatives of the losses with respect to all weights.
-  std::vector<double> gradient() const {
-    std::vector<double> out(w_.size());
-    for (std::size_t j = 0; j < out.size(); ++j)
-      out[j] = derivatives(static_cast<std::int32_t>(j)).slope;
-    return out;
+  // Proximal Newton steps on these features, in ascending order, instead of rounds. `whole`: X'HX
+  // of all features, if these are few. Returns the number of steps.
+  int newton(const std::vector<std::int32_t>& features, int steps, double tolerance,
+             Curvature* whole) {
+    if (whole) return ProximalNewton(at_, features, features, *whole).run(steps, tolerance);
+    if (!part_ || features != chosen_) {
+      part_ = std::make_unique<RowsOfFeatures<Value, Offset>>(columns_, features);
+      chosen_ = features;
+    }
+    return ProximalNewton(at_, features, part_->place(), part_->curvature()).run(steps, tolerance);
   }
 
-  const std::vector<double>& weights() const { return w_; }
-  const std::vector<double>& errors() const { return error_; }
-  const std::vector<double>& curvatures() const { return curvature_; }  // if all have a loss
+  const std::vector<double>& weights() const { return at_.w; }
+  const std::vector<double>& errors() const { return at_.error; }
 
  private:
   struct Derivatives {
@@ -102,9 +142,9 @@ class CoordinateDescent {
   Derivatives derivatives(std::int32_t j) const {
     Derivatives found;
     columns_.each(j, [&](std::int32_t i, double x) {
-      if (error_[i] <= 0) return;
-      const double scaled = 2 * C_[i] * x;
-      found.slope -= scaled * t_[i] * error_[i];
+      if (at_.error[i] <= 0) return;
+      const double scaled = 2 * at_.C[i] * x;
+      found.slope -= scaled * at_.t[i] * at_.error[i];
       found.curvature += scaled * x;
     });
     return found;
@@ -113,9 +153,8 @@ class CoordinateDescent {
   // Returns by how much the weight violated its optimality condition.
   double step(std::int32_t j) {
     const auto [slope, curvature] = derivatives(j);
-    const double w = w_[j], penalty = penalty_[j];
-    const double violation = w == 0 ? std::max(std::abs(slope) - penalty, 0.0)
-                                    : std::abs(slope + std::copysign(penalty, w));
+    const double w = at_.w[j], penalty = at_.penalty[j];
+    const double violation = sparse_violation(w, slope, penalty);
     if (violation == 0) return 0;
     constexpr double enough = 0.01;  // of the decrease that the slope promises
     const double least = 1e-12 * curvature_[j];
@@ -127,7 +166,7 @@ class CoordinateDescent {
       by = minimum(w, slope, curvature_[j], penalty) - w;
       shift(j, by);
     }
-    w_[j] = w + by;
+    at_.w[j] = w + by;
     return violation;
   }
 
@@ -140,16 +179,19 @@ class CoordinateDescent {
   double shift(std::int32_t j, double by) {
     double change = 0;
     columns_.each(j, [&](std::int32_t i, double x) {
-      const double before = std::max(error_[i], 0.0);
-      error_[i] -= t_[i] * x * by;
-      const double after = std::max(error_[i], 0.0);
-      change += C_[i] * (after - before) * (after + before);
+      const double before = std::max(at_.error[i], 0.0);
+      at_.error[i] -= at_.t[i] * x * by;
+      const double after = std::max(at_.error[i], 0.0);
+      change += at_.C[i] * (after - before) * (after + before);
     });
     return change;
   }
 
   Columns<Value, Offset> columns_;
-  std::vector<double> C_, t_, penalty_, error_, w_, curvature_;
+  SparseWeights at_;
+  std::vector<double> curvature_;
+  std::vector<std::int32_t> chosen_;
+  std::unique_ptr<RowsOfFeatures<Value, Offset>> part_;
 };
 
 }  // namespace softmargin::linear

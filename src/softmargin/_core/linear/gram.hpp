@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "../simd.hpp"
@@ -11,10 +12,12 @@
 
 namespace softmargin::linear {
 
-// sum_i h_i x_i x_i', the lower half; examples with h_i = 0 are not read.
+// sum_i h_i x_i x_i' and, if given, the sum so far; the lower half. Examples with h_i = 0 are not
+// read.
 class Gram {
  public:
-  Gram(const RowReader& rows, const double* h) : width_(rows.features), tile_(batch * width_) {
+  Gram(const RowReader& rows, const double* h, std::vector<double> sum = {})
+      : width_(rows.features), sum_(std::move(sum)), tile_(batch * width_) {
     sum_.resize(width_ * width_);
     Row row;
     for (std::int32_t i = 0; i < rows.count; ++i) {
@@ -79,6 +82,50 @@ class Gram {
   std::vector<double> sum_, tile_;
   double weight_[batch] = {};
   std::size_t filled_ = 0;
+};
+
+// X'HX for changing H. Where H differs from an earlier one in few examples, only these are read;
+// the first H of all is kept, because every column of W begins with the same.
+class Curvature {
+ public:
+  explicit Curvature(const RowReader& rows) : rows(rows) {}
+
+  // The lower half, with h as the diagonal of H.
+  const std::vector<double>& at(const double* h) {
+    std::vector<double> change(h, h + rows.count), product;
+    std::size_t fewest = nonzero(change);
+    Known* nearest = nullptr;
+    for (Known* known : {&first_, &last_}) {
+      if (known->h.empty()) continue;
+      std::vector<double> difference(h, h + rows.count);
+      for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= known->h[i];
+      const std::size_t found = nonzero(difference);
+      if (found >= fewest) continue;
+      fewest = found;
+      nearest = known;
+      change = std::move(difference);
+    }
+    if (nearest) product = nearest == &last_ ? std::move(last_.product) : first_.product;
+    Known& known = first_.h.empty() ? first_ : last_;
+    known.h.assign(h, h + rows.count);
+    known.product = Gram(rows, change.data(), std::move(product)).take();
+    return known.product;
+  }
+
+  void forget() { first_ = last_ = {}; }
+
+  const RowReader& rows;
+
+ private:
+  struct Known {
+    std::vector<double> h, product;
+  };
+
+  static std::size_t nonzero(const std::vector<double>& values) {
+    return values.size() - std::count(values.begin(), values.end(), 0.0);
+  }
+
+  Known first_, last_;
 };
 
 // The diagonal of that matrix.
