@@ -18,7 +18,7 @@ from softmargin.dask.cluster import Cluster, ClusterError
 from softmargin.estimator import block_fit
 from softmargin.estimator.block_fit import Summary
 from softmargin.fitting import blocks
-from softmargin.fitting.blocks import Held, Step, Task
+from softmargin.fitting.blocks import Held, Step, Survey, Task
 from softmargin.fitting.linear_problem import Array, Dual
 from softmargin.fitting.rounds import LostBlocks
 from softmargin.watching import Watch
@@ -101,6 +101,14 @@ class DaskCrew:
             blocks.measure, "the certificate", self.held, shares, self._everywhere(W)
         )
         return blocks.total(found)
+
+    def survey(self, z: Array, share: float) -> Survey:
+        shares = [share] * self.count
+        found: list[Survey] = self._results(
+            blocks.survey, "the survey", self.held, shares, self._everywhere(z)
+        )
+        self.cluster.received += sum(one.present.nbytes for one in found)
+        return blocks.surveyed(found)
 
     def keep(self, share: float) -> None:
         found = self._results(

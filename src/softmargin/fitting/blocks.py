@@ -39,6 +39,19 @@ class Step:
     gap: float = 0.0
 
 
+@dataclass(frozen=True)
+class Survey:
+    """What the consensus of :mod:`.consensus` depends on, of one block or of all together."""
+
+    present: NDArray[Any]
+    """For each feature, the number of blocks in whose part of W it is not zero."""
+    squared: float
+    """The squared norms of these parts."""
+    loss: float
+    """Of the common point; and the duality gap there, without half the squared distance from W."""
+    gap: float
+
+
 Visits = tuple[NDArray[np.uint8], Array]
 """What the last pass found about each example: its next visits, among them how many passes to skip
 it (four bytes), and its duality gap."""
@@ -173,6 +186,23 @@ def measure(block: Problem, state: Held, share: float, W: Array) -> tuple[float,
     with _core_of(block) as core:
         found: tuple[float, float, float] = core.measure(W, state.at(share, block.columns))
     return found
+
+
+def survey(block: Problem, state: Held, share: float, z: Array) -> Survey:
+    """Of the common point z and the block's variables."""
+    part = weigh(block, state, share).change
+    loss, gap, _ = measure(block, state, share, z)
+    present = np.asarray(part.reshape(-1, block.columns).any(axis=1))
+    return Survey(present, float(part @ part), loss, gap)
+
+
+def surveyed(found: Sequence[Survey]) -> Survey:
+    """What `survey` finds, for all blocks together."""
+    present = np.zeros(len(found[0].present))
+    for one in found:
+        present += one.present
+    sums = (sum(getattr(one, name) for one in found) for name in ("squared", "loss", "gap"))
+    return Survey(present, *sums)
 
 
 def total(measured: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:

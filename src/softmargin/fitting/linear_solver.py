@@ -30,6 +30,7 @@ NEAR_CACHE_BYTES = 2**20  # weights of at most this size are read no faster in f
 
 BYTES_PER_VARIABLE = 16
 MANY_VARIABLES_BYTES = 2**28  # up to here, free memory is not checked
+SAMPLE = 1 / 64  # of the examples: so many visits tell how long one takes
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ class _Run:
         """Runs in slices until the core is done, out of passes, or stopped."""
         began, before = time.perf_counter(), start.effort
         solver = self._solver(start)
+        ready = time.perf_counter()
         limit = self.settings.max_iter - before.iterations
 
         def point(status: Any) -> Point:
@@ -210,7 +212,7 @@ class _Run:
 
         def look(status: Any) -> StopReason | None:
             _check_room_for_variables(status.entries, self.problem)
-            self._reserve(status, time.perf_counter() - began, start.precision)
+            self._reserve(status, time.perf_counter() - ready, start.precision)
             if self.settings.recorder:
                 self.settings.recorder.note(self.number, lambda: point(status))
             return self._look(status, before)
@@ -277,11 +279,12 @@ class _Run:
 
     def _reserve(self, status: Any, seconds: float, precision: str) -> None:
         """Reserves time for the certificate, which makes a complete visit to every example; weights
-        in float64 are twice as large as in float32."""
-        wide = status.visits - status.support_visits
-        if self.settings.watch.time_limit is not None and wide > 0:
+        in float64 are twice as large as in float32.  The first visits do not tell how long one
+        takes: before them, all examples are put in random order."""
+        wide, all_examples = status.visits - status.support_visits, len(self.problem.upper)
+        if self.settings.watch.time_limit is not None and wide > SAMPLE * all_examples:
             visit = seconds / wide * (2 if precision == "float32" else 1)
-            self.settings.watch.reserve(self.number, visit * len(self.problem.upper))
+            self.settings.watch.reserve(self.number, visit * all_examples)
 
     def _look(self, status: Any, before: Effort) -> StopReason | None:
         return self.settings.watch.look(

@@ -11,7 +11,7 @@ import numpy as np
 
 from softmargin import _core
 from softmargin.fitting import blocks
-from softmargin.fitting.blocks import Held, Step, Task
+from softmargin.fitting.blocks import Held, Step, Survey, Task
 from softmargin.fitting.linear_problem import Array, Dual, Problem, no_variables
 from softmargin.fitting.rounds import Rounds
 from softmargin.fitting.slices import Point
@@ -62,6 +62,10 @@ class LocalCrew:
     def measure(self, W: Array, share: float) -> tuple[float, float, float]:
         found = self.every(lambda k, block: blocks.measure(block, self.held[k], share, W))
         return blocks.total(list(found))
+
+    def survey(self, z: Array, share: float) -> Survey:
+        found = self.every(lambda k, block: blocks.survey(block, self.held[k], share, z))
+        return blocks.surveyed(list(found))
 
     def keep(self, share: float) -> None:
         self.kept = [held.at(share, self.columns) for held in self.held]

@@ -5,8 +5,10 @@ the functions of :mod:`.blocks` there.  The loop holds W, chooses the length of 
 decides when to stop.  All sums are in a fixed order, so the result depends on the blocks and on the
 seed, and not on who computed what, or when.
 
-A block counts its own changes `factor` times, because it does not see those of the others.  The
-line search tells whether that was too much or too little, and the next round takes a better factor.
+A fit with several blocks begins with a phase of consensus, without line search (:mod:`.consensus`).
+After that, all blocks move from the same W, by the length of an exact line search.  A block counts
+its own changes `factor` times, because it does not see those of the others.  The line search tells
+whether that was too much or too little, and the next round takes a better factor.
 
 Every few rounds the variables jump ahead, away from their values of earlier rounds (snapshots), by
 what would be best without the bounds.  The target is made feasible and approached with an exact
@@ -25,7 +27,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from softmargin.fitting.blocks import Step, Task, length
+from softmargin.fitting.blocks import Step, Survey, Task, length
+from softmargin.fitting.consensus import WAKE, Consensus
 from softmargin.fitting.linear_problem import Array, Dual
 from softmargin.fitting.slices import Effort, Point
 from softmargin.solution import Solution, StopReason
@@ -35,6 +38,9 @@ SPACING, SNAPSHOTS = 3, 3
 KEEP, RENEW = 10, 100
 """After how many rounds the variables are gathered; and sent out again, without snapshots, so that
 the tasks of a cluster do not depend on ever more earlier ones."""
+CHECK, LATER = 20, 1.1
+"""The gap is computed at least after so many rounds, or after this many times as many, because its
+estimate may be far too large."""
 RESERVE = 3.0
 """A certificate takes at most this many times as long as computing W from the variables."""
 
@@ -62,6 +68,8 @@ class Crew(Protocol):
 
     def measure(self, W: Array, share: float) -> tuple[float, float, float]: ...
 
+    def survey(self, z: Array, share: float) -> Survey: ...
+
     def keep(self, share: float) -> None:
         """Makes the current variables those to return to."""
 
@@ -88,6 +96,10 @@ class State:
     """Rounds without a gain, one after another."""
     wake: bool = True
     """Whether the next round visits all examples: after a check that found the gap too large."""
+    consensus: Consensus | None = None
+    """In the first phase."""
+    due: int = CHECK
+    """A check is due after this many rounds, however large the estimate."""
     past: list[tuple[Array, float]] = field(default_factory=list)
     """W, and the dual objective without |W|^2 / 2, at the snapshots."""
 
@@ -102,6 +114,12 @@ class State:
         self.dual += gain
         return gain, best
 
+    def take_all(self, step: Step) -> None:
+        """Makes the whole step, whether or not the dual objective rises."""
+        slope = step.rise - step.cost - float(self.W @ step.change)
+        self.dual += slope - float(step.change @ step.change) / 2
+        self.share, self.W = 1.0, self.W + step.change
+
 
 class Rounds:
     """One fit.  `examples` is their number, `start` the effort before."""
@@ -113,7 +131,8 @@ class Rounds:
         self.began, self.before, self.lost = time.perf_counter(), start, 0
         W, dual = self._weighed()
         settings.watch.reserve(number, RESERVE * (time.perf_counter() - self.began))
-        self.kept = State(W, float(crew.count), dual - float(W @ W) / 2)
+        together = Consensus.start(W, crew.count) if crew.count > 1 else None
+        self.kept = State(W, float(crew.count), dual - float(W @ W) / 2, consensus=together)
         self.state = replace(self.kept)
         self.primal = self.gap = self.violation = self.estimate = math.inf
 
@@ -148,24 +167,59 @@ class Rounds:
         if s.rounds and s.rounds % RENEW == 0:
             self.crew.renew()
             s.past, s.share = [], 1.0
+        if s.consensus and s.rounds >= s.consensus.due:
+            self._survey(s.consensus)
+        if s.consensus:
+            self._approach(s.consensus)
+        else:
+            self._climb()
+
+    def _task(self, factor: float, wake: bool, remember: int = 0) -> Task:
+        s = self.state
+        seed = self.settings.seed + s.rounds * self.crew.count
+        return Task(factor, seed, s.share, s.rounds, wake, remember)
+
+    def _survey(self, consensus: Consensus) -> None:
+        """Measures the common point: the phase ends, or continues with a better factor."""
+        s, z = self.state, consensus.z
+        found = self.crew.survey(z, s.share)
+        primal = float(z @ z) / 2 + found.loss
+        self.estimate = consensus.gap(s.W, found)
+        s.dual = primal - self.estimate
+        done = consensus.done(self.estimate, primal, self.settings.tol, s.rounds)
+        s.consensus = None if done else consensus.tuned(found, self.estimate, s.rounds)
+        s.due = s.rounds + CHECK
+        s.wake = True
+
+    def _approach(self, consensus: Consensus) -> None:
+        """A round of the first phase."""
+        s = self.state
+        wake = s.wake or s.rounds % WAKE == 0
+        s.take_all(self.crew.step(consensus.anchor, self._task(consensus.factor, wake)))
+        s.consensus = consensus.moved(s.W)
+        s.wake = False
+        s.rounds += 1
+
+    def _climb(self) -> None:
+        """A round with a line search."""
+        s = self.state
         snapshot = s.rounds % SPACING == 0
         if snapshot:
             self._jump()
             s.past = [*s.past, (s.W, s.linear)][-SNAPSHOTS:]
-        seed = self.settings.seed + s.rounds * self.crew.count
-        task = Task(s.factor, seed, s.share, s.rounds, s.wake, SNAPSHOTS if snapshot else 0)
-        step = self.crew.step(s.W, task)
+        step = self.crew.step(s.W, self._task(s.factor, s.wake, SNAPSHOTS if snapshot else 0))
         s.wake = False
         gain, best = s.take(step)
         s.factor = min(max(s.factor / best, 1.0), float(self.crew.count))
         s.rounds += 1
         s.idle = 0 if gain > 1e-15 * abs(s.dual) else s.idle + 1
         self.estimate, tol = step.gap, self.settings.tol
-        if s.idle or self.estimate <= tol * s.trigger * (s.dual + self.estimate):
+        near = self.estimate <= tol * s.trigger * (s.dual + self.estimate)
+        if s.idle or near or s.rounds >= s.due:
             self._check()
-            s.wake = True
+            s.wake, s.due = True, max(s.rounds + CHECK, int(LATER * s.rounds))
             if self.gap > 0:
-                s.trigger = min(max(0.9 * self.estimate / self.gap, 0.1), 1.0)
+                s.trigger = min(max(0.9 * self.estimate / self.gap, 0.01), 10.0)
 
     def _jump(self) -> None:
         s = self.state
