@@ -94,7 +94,7 @@ class Task:
         statements = [self.fold.state(cell.machine) for cell in cells]
         first = statements[0]
         if not all(np.array_equal(first.ids, other.ids) for other in statements[1:]):
-            raise ValueError("The problems of a path are on the same examples.")
+            raise ValueError("All problems of a path must have the same examples.")
         answers, matrix = solve(self.kernels, self.kernel, statements, scales, look)
         return [(cell, solved, matrix) for cell, solved in zip(cells, answers, strict=True)]
 
