@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn import svm
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import StackingRegressor, VotingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
+from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -158,6 +159,16 @@ def test_many_features_and_many_more_examples(loss):
         early = LinearSVC(callbacks=[lambda status: status.iterations > 0], **options).fit(X, y)
     assert early.n_iter_ < found.n_iter_
     assert early.solution_.relative_gap > 1e-6
+
+
+def test_newton_on_features_of_very_large_values():
+    """Separable classes and C |x|^2 near 1e9: each step on its own ends early."""
+    X, y = load_digits(return_X_y=True)
+    X = PolynomialCountSketch(n_components=200, random_state=0).fit_transform(X)
+    machine = LinearSVC(random_state=0).fit(X, y)  # a gap above tol would be a warning, so an error
+    assert machine.solution_.working_set_reason.startswith("Newton's method")
+    assert objective(machine, X, y) == pytest.approx(machine.solution_.primal_objective, rel=1e-6)
+    assert machine.score(X, y) == 1
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

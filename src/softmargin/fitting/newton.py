@@ -8,7 +8,8 @@ variables are a function of the errors, beta(e), and the dual objective at beta(
 the optimum: every w comes with a duality gap, a sum over all examples plus 1/2 |w - w(beta)|^2.
 
 Squared losses: beta(e) is their derivative, w - w(beta) the gradient, and a Newton step solves
-(I + X'HX) p = w(beta) - w, where H is the slope of beta(e).
+(I + X'HX) p = w(beta) - w, where H is the slope of beta(e).  Where C |x|^2 is very large, each step
+ends early, at the next example that gets a loss; then w moves along ever larger C to its optimum.
 
 The other losses have a kink.  They are smoothed around the dual variables of the last round,
 beta(e) = clip(beta_last + e / r), and r falls from round to round.  This is the method of
@@ -23,7 +24,7 @@ Keerthi, 2008).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,8 @@ LONGEST_SEARCH, ACCURATE = 12, 0.1
 """Trials of a line search, and how small the derivative is to become in it."""
 MOST_STEPS, PATIENCE = 100, 4
 """Steps in a round, and rounds without a smaller gap, after which only rounding is left."""
+LARGER, NEARLY = 10.0, 1e-2
+"""Along ever larger C: the factor on C, and the relative gap for each but the last."""
 
 Look = Callable[["State"], bool]
 """Called before each step; True stops the fit."""
@@ -229,10 +232,14 @@ def solve_column(column: Column, start: Array, goal: Goal, look: Look) -> State:
     # The width of the kink at first: all errors of an untrained machine are within.
     spread = float(np.mean(np.abs(state.e))) if column.two_sided else 2.0
     width = width_at_first = spread or 1.0
-    gap, fruitless = np.inf, 0
+    gap, fruitless, tried = np.inf, 0, False
     while fruitless < PATIENCE:
         if _round(column, state, width, goal, look):
             break
+        if column.squared and not tried:
+            tried = True
+            if not _along_larger_c(column, state, goal, look):
+                break
         fruitless = 0 if state.gap < 0.9 * gap else fruitless + 1
         gap = min(gap, state.gap)
         width = max(SMALLER * width, SMALLEST_WIDTH * width_at_first)
@@ -260,7 +267,30 @@ def _round(column: Column, state: State, width: float, goal: Goal, look: Look) -
             return False
         last = rough
         _step(column, state, anchor, width, gradient, curved, lambda: look(state))
-    return column.squared
+    return False
+
+
+def _along_larger_c(column: Column, state: State, goal: Goal, look: Look) -> bool:
+    """Moves the weights, for squared losses, to their optimum for small C and then for ever larger
+    ones; False if the fit is stopped meanwhile.  The first C makes the average curvature 1."""
+    trace = float(_core.linear.gram_diagonal(column.curvature.rows, column.C).sum())
+    share = len(state.e) / max(2 * trace, 1.0)
+    w, e, stopped = np.zeros_like(state.w), column.target, False
+    while share < 1 and not stopped:
+        part, before = State(w, e, state.beta), state.steps
+
+        def seen(part: State, before: int = before) -> bool:
+            nonlocal stopped
+            state.steps = before + part.steps
+            stopped = look(state) or state.steps >= goal.max_steps
+            return stopped
+
+        smaller = Goal(NEARLY, goal.max_steps, by_beta=False)
+        _round(replace(column, C=share * column.C), part, 1.0, smaller, seen)
+        w, e, share = part.w, part.e, LARGER * share
+    if not stopped:
+        state.w, state.e = w, e
+    return not stopped
 
 
 def _step(
