@@ -1,6 +1,7 @@
 """SVC's four ways to treat more than two classes, on real data: fit, accuracy, prediction.
 
     python benchmarks/kernel_multiclass.py [--data vowel segment ...] [--rows N] [--fixed]
+        [--machines ovo ...] [--time-limit SECONDS]
     python benchmarks/kernel_multiclass.py --rules [--data ...]
     python benchmarks/kernel_multiclass.py --growth
     python benchmarks/kernel_multiclass.py --memory
@@ -55,7 +56,14 @@ def chosen(machine: str, X: Any, y: Any) -> dict[str, float]:
     return best
 
 
-def compare(name: str, repeats: int, fixed: bool, rows: int | None) -> None:
+def compare(
+    name: str,
+    machines: list[str],
+    repeats: int,
+    fixed: bool,
+    rows: int | None,
+    time_limit: float | None,
+) -> None:
     X, y, held_out, classes = parts(name)
     if rows is not None:
         some = np.random.default_rng(0).permutation(len(y))[:rows]
@@ -66,12 +74,15 @@ def compare(name: str, repeats: int, fixed: bool, rows: int | None) -> None:
     default = {"C": 10.0, "gamma": 3.0 / X.shape[1]}
     found = {
         machine: softmargin.SVC(
-            multi_class=machine, n_jobs=1, **(default if fixed else chosen(machine, X, y))
+            multi_class=machine,
+            n_jobs=1,
+            time_limit=time_limit,
+            **(default if fixed else chosen(machine, X, y)),
         )
-        for machine in MACHINES
+        for machine in machines
     }
-    fits: dict[str, list[float]] = {machine: [] for machine in MACHINES}
-    predictions: dict[str, list[float]] = {machine: [] for machine in MACHINES}
+    fits: dict[str, list[float]] = {machine: [] for machine in machines}
+    predictions: dict[str, list[float]] = {machine: [] for machine in machines}
     for _ in range(repeats):
         for machine, svc in found.items():
             began = time.process_time()
@@ -169,6 +180,8 @@ if __name__ == "__main__":
     parser.add_argument("--fixed", action="store_true", help="C=10, gamma=3/d: nothing is chosen")
     parser.add_argument("--rules", action="store_true", help="steps and rows of selection rules")
     parser.add_argument("--rows", type=int, help="training rows at most")
+    parser.add_argument("--machines", nargs="+", default=list(MACHINES), choices=MACHINES)
+    parser.add_argument("--time-limit", type=float, help="seconds of a fit, by the clock")
     parser.add_argument("--growth", action="store_true", help="time with n and k")
     parser.add_argument("--memory", action="store_true", help="peak memory of large fits")
     args = parser.parse_args()
@@ -180,4 +193,4 @@ if __name__ == "__main__":
         memory()
     else:
         for one in args.data:
-            compare(one, args.repeats, args.fixed, args.rows)
+            compare(one, args.machines, args.repeats, args.fixed, args.rows, args.time_limit)
