@@ -110,7 +110,8 @@ class LinearSVC(LinearProbability, LinearClassifierMixin, LinearMachine):  # typ
     n_blocks : int or None, default=None
         Descend on this many blocks of examples at once, each from the same weights; their changes
         are added, with an exact line search.  The same blocks and seed give the same bits on any
-        number of threads.  Blocks take more passes than a single descent.
+        number of threads.  Blocks take more passes than a single descent.  They need
+        ``penalty="l2"``.
     time_limit : float or None, default=None
         Seconds after which the fit stops and keeps the model reached so far.  The limit includes
         the time for the certificate, which is about that of a pass over the data with all classes;

@@ -267,6 +267,12 @@ def test_what_does_not_go_together(options, remedy):
     LinearSVC(multi_class="crammer_singer", random_state=0, **options).fit(X, y)  # does not apply
 
 
+def test_the_l1_penalty_knows_no_blocks_of_examples():
+    X, y = iris()
+    with pytest.raises(ValueError, match="n_blocks=4 needs penalty='l2'"):
+        LinearSVC(penalty="l1", n_blocks=4).fit(X, y)
+
+
 def test_a_regression_with_the_linear_loss_needs_the_dual():
     X, y = regression()
     with pytest.raises(ValueError, match="dual=False; this loss is minimised in the dual"):

@@ -185,6 +185,12 @@ class LinearMachine(Saving, SparseCoefMixin, Observed):  # type: ignore[misc]
         """How many blocks of examples descend at once, and on how many threads.  Without blocks,
         the threads divide the columns of one-vs-rest among them."""
         at_once = 1 if self.n_jobs in (None, 1) else threads(self.n_jobs)
+        if problem.penalty == "l1" and self.n_blocks not in (None, 1):
+            raise ValueError(
+                f"n_blocks={self.n_blocks} needs penalty='l2': with the L1 penalty, the weights are"
+                " found feature by feature, not in blocks of examples. Use n_blocks=None; n_jobs"
+                " divides the classes among threads."
+            )
         if problem.penalty == "l1" or problem.free_intercept:
             return 1, at_once
         if self.n_blocks is not None:
