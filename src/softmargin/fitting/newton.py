@@ -65,8 +65,9 @@ LONGEST_SEARCH, ACCURATE = 12, 0.1
 """Trials of a line search, and how small the derivative is to become in it."""
 MOST_STEPS, PATIENCE = 100, 4
 """Steps in a round, and rounds without a smaller gap, after which only rounding is left."""
-LARGER, NEARLY = 10.0, 1e-2
-"""Along ever larger C: the factor on C, and the relative gap for each but the last."""
+SMALLEST_SHARE, LARGER, NEARLY = 1e-20, 10.0, 1e-2
+"""Along ever larger C: the smallest, as a fraction of C; the factor from one to the next; and the
+relative gap for each but the last."""
 
 Look = Callable[["State"], bool]
 """Called before each step; True stops the fit."""
@@ -272,9 +273,12 @@ def _round(column: Column, state: State, width: float, goal: Goal, look: Look) -
 
 def _along_larger_c(column: Column, state: State, goal: Goal, look: Look) -> bool:
     """Moves the weights, for squared losses, to their optimum for small C and then for ever larger
-    ones; False if the fit is stopped meanwhile.  The first C makes the average curvature 1."""
+    ones; False if the fit is stopped meanwhile, or overflows.  The first C makes the average
+    curvature 1."""
     trace = float(_core.linear.gram_diagonal(column.curvature.rows, column.C).sum())
-    share = len(state.e) / max(2 * trace, 1.0)
+    if not np.isfinite(trace):
+        return False
+    share = max(len(state.e) / max(2 * trace, 1.0), SMALLEST_SHARE)
     w, e, stopped = np.zeros_like(state.w), column.target, False
     while share < 1 and not stopped:
         part, before = State(w, e, state.beta), state.steps
