@@ -68,7 +68,7 @@ def test_data_are_sent_again_if_a_worker_leaves_meanwhile(client, monkeypatch):
         return scatter(*arguments, **options)
 
     monkeypatch.setattr(client, "scatter", scatter_to_a_lost_worker)
-    (future,) = Cluster(client, patience=60).send([np.arange(3)], 24)
+    (future,) = Cluster(client, wait_limit=60).send([np.arange(3)], 24)
     np.testing.assert_array_equal(future.result(timeout=60), np.arange(3))
     assert len(calls) == 2
 
