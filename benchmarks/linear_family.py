@@ -3,6 +3,7 @@ seconds until the primal objective is within 1e-3, and within 1e-6, of the optim
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/linear_family.py [--data a9a letter] [--losses l1]
     python benchmarks/linear_family.py --tight      the optima themselves, at tight tolerances
+    python benchmarks/linear_family.py --threads    n_jobs=1 and n_jobs=2, by the clock
 
 Ours stops by its certificate (tol); of LIBLINEAR's tolerances 1, 0.1, ... 1e-6 the largest that
 reaches the accuracy is taken, and only that fit counts.  The three take turns; medians.
@@ -227,6 +228,20 @@ def agreement(name: str, loss: str, rows: int) -> None:
     print(f"| {name} | {loss} | {best:.10g} | {difference:.1e} | {other} |", flush=True)
 
 
+def threads(name: str, loss: str, times: int) -> None:
+    """One-vs-rest on one thread and on two, in turns, with the default tolerance."""
+    X, y = data_set(name)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(times):
+        for jobs, found in seconds.items():
+            machine = LinearSVC(n_jobs=jobs, random_state=0, **CLASSIFICATION[loss][0])
+            begin = time.perf_counter()
+            machine.fit(X, y)
+            found.append(time.perf_counter() - begin)
+    one, two = (float(np.median(found)) for found in seconds.values())
+    print(f"| {name} | {loss} | {one:.3f} | {two:.3f} | {one / two:.2f} |", flush=True)
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__)
@@ -238,6 +253,7 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=60.0, help="seconds for a peer's fit")
     parser.add_argument("--accuracy", action="store_true", help="which machine for which data")
     parser.add_argument("--tight", action="store_true", help="compare the optima")
+    parser.add_argument("--threads", action="store_true", help="one thread and two")
     parser.add_argument("--rows", type=int, default=2000, help="with --tight: the first so many")
     args = parser.parse_args()
     chosen = [
@@ -254,6 +270,12 @@ def main() -> None:
         return
     if args.accuracy:
         accuracies(args.data)
+        return
+    if args.threads:
+        print("| data | loss | 1 thread, s | 2 threads, s | ratio |")
+        print("|---|---|--:|--:|--:|")
+        for name, loss in chosen:
+            threads(name, loss, args.times)
         return
     print("| data | loss | within | ours, s | scikit-learn, s | times | liblinear, s | times |")
     print("|---|---|--:|--:|--:|--:|--:|--:|")

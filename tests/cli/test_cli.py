@@ -539,9 +539,15 @@ def test_json_has_no_infinity_and_no_nan(capsys):
     ],
 )
 def test_streams_that_are_closed_or_no_files(command, code):
-    done = subprocess.run(f"{' '.join(COMMAND)} {command}", shell=True, capture_output=True)
-    assert b"Traceback" not in done.stderr
-    assert done.returncode == code, done.stderr
+    for unbuffered in ("", "1"):
+        done = subprocess.run(
+            f"{' '.join(COMMAND)} {command}",
+            shell=True,
+            capture_output=True,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+        assert b"Traceback" not in done.stderr
+        assert done.returncode == code, done.stderr
 
 
 def test_names_that_the_terminal_cannot_show():

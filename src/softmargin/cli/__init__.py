@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import codecs
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 import softmargin
 from softmargin.cli.parser import USAGE, Parser, closest
-from softmargin.cli.terminal import message, say
+from softmargin.cli.terminal import discard, message, say
 
 SUBCOMMANDS = (
     *("train", "predict", "scale", "check", "subset", "info", "report", "convert", "grid", "easy"),
@@ -87,9 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(": ".join([command, *words]), file=sys.stderr, hanging=2)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the pipe is gone.  Without this, Python would report the same error again
-        # when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)  # the reader of the pipe is gone
         return BAD_INPUT
     except (ValueError, OSError, MemoryError) as error:
         message("error", _in_words(error), command)

@@ -54,8 +54,16 @@ def message(kind: str, text: str, command: str = "") -> None:
     start = f"{command}: {kind}: " if command else f"{kind}: "
     line = wrapped(start + printable(text), sys.stderr, 2)
     coloured = line.replace(f"{kind}:", painted(f"{kind}:", kind, sys.stderr), 1)
-    with suppress(OSError):  # standard error may be a closed pipe: no reason to lose a model
+    try:
         print(coloured, file=sys.stderr)
+    except OSError:  # a closed pipe or a full disk: no reason to lose a model
+        discard(sys.stderr)
+
+
+def discard(stream: Any) -> None:
+    """What is still to be written goes nowhere.  Python would otherwise try again when it closes
+    the stream, and end with an exit code of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def note(text: str) -> None:
