@@ -19,43 +19,32 @@
 #include <type_traits>
 #include <vector>
 
+#include "../linear/machine.hpp"
 #include "../newton_schedule.hpp"
 #include "../newton_step.hpp"
-#include "problem.hpp"
-#include "scores.hpp"
+#include "block_problem.hpp"
 
 namespace softmargin::all_classes {
 
-// A row of kernel values for each example that has free variables, of `size` examples: of all
-// examples by position, or of those that have free variables.
-template <class Real>
-struct KernelRows {
-  std::vector<const Real*> rows;
-  Index size;
-  bool among_themselves;
-};
-
-template <class Machine>
+template <class Real, class Machine>
 class FreeStep {
  public:
+  using Block = BlockProblem<Real>;
+
   // A step that factors its matrix has at most `most_factored` variables.
   explicit FreeStep(Index most_factored) : most_factored_(most_factored) {}
 
-  // Finds the free variables of the active examples.
-  void find(const Problem& problem) {
+  // Finds the free variables of a block.
+  void find(const Block& block) {
     free_.clear();
-    std::vector<char> any(problem.active, 0);
-    for (Index c = 0; c < problem.classes; ++c) {
-      const double* beta = problem.beta.row(c);
-      for (Index k = 0; k < problem.active; ++k)
-        any[k] |= (beta[k] > 0) & (beta[k] < problem.upper[k]);
-    }
-    for (Index k = 0; k < problem.active; ++k)
-      if (any[k]) find_of(problem, k);
+    for (Index m = 0; m < block.size(); ++m) find_of(block, m);
+    find_touched(block);
   }
 
   // The work that a step on them is expected to take, in the unit of the schedule.
   double work() const { return is_factored() ? factor_work() : product_work() * most_products; }
+
+  std::size_t size() const { return free_.size(); }
 
   // The largest violation of their optimality conditions.
   double violation() const {
@@ -64,21 +53,9 @@ class FreeStep {
     return worst;
   }
 
-  // The examples that have any.
-  std::vector<Index> examples() const {
-    std::vector<Index> examples;
-    for (const Free& one : free_)
-      if (examples.empty() || examples.back() != one.example) examples.push_back(one.example);
-    return examples;
-  }
-
-  // Sets the variables, and the changes of the coefficients of result.positions; the caller updates
-  // the scores.
-  template <class Real>
-  NewtonResult take(Problem& problem, const KernelRows<Real>& rows, double tolerance,
-                    Changes& changes, Interruption& interruption) {
-    number_rows(rows.among_themselves);
-    if (!is_factored()) return take_by_products(problem, rows, changes, interruption);
+  // Sets the variables of the block and its scores.
+  NewtonResult take(Block& block, double tolerance, Interruption& interruption) {
+    if (!is_factored()) return take_by_products(block, interruption);
     sort_by_room();
     BoundedVariables variables;
     for (const Free& one : by_room_) {
@@ -87,23 +64,28 @@ class FreeStep {
       variables.upper.push_back(one.upper);
       variables.slope.push_back(-one.error);
     }
-    const auto fill = [&](Factor& matrix) { fill_in(problem, rows, matrix); };
+    const auto fill = [&](Factor& matrix) { fill_in(block, matrix); };
     NewtonResult result =
         step_.take(variables, tolerance, pivot_floor<Real>, 3 * work(), fill, interruption);
     std::vector<double> ends(free_.size());
-    for (std::size_t i = 0; i < by_room_.size(); ++i) ends[by_room_[i].place] = variables.beta[i];
-    if (result.gain > 0) write_back(problem, ends, changes, result.positions);
+    for (std::size_t i = 0; i < by_room_.size(); ++i) ends[by_room_[i].number] = variables.beta[i];
+    if (result.gain > 0) write_back(block, ends);
     return result;
   }
 
  private:
   static constexpr bool capped = std::is_same_v<Machine, linear::CrammerSinger>;
 
+  // A class and a place in its list.
+  struct Place {
+    Index cls, place;
+  };
   struct Free {
-    Index example, plus, minus;
+    Index member;
+    std::size_t variable, reference;  // among those of the member; the one that falls, if any
+    Place plus, minus;
     double beta, upper, error;
-    Index place;        // among all free variables, in the order of the examples
-    Index row, column;  // of the kernel values
+    Index number;  // among all free variables, in the order of the members
   };
 
   // A factor is exact and takes many variables to their bounds, so it may take four times the work;
@@ -116,60 +98,67 @@ class FreeStep {
     const double size = static_cast<double>(free_.size());
     return NewtonStep::factor_work(size) + 12 * NewtonStep::solve_work(size);
   }
-  double product_work() const {
-    const double examples = static_cast<double>(count_examples());
-    return 4 * (static_cast<double>(free_.size()) + examples) * examples;
-  }
-  Index count_examples() const {
-    Index count = 0;
-    for (std::size_t f = 0; f < free_.size(); ++f)
-      count += f == 0 || free_[f].example != free_[f - 1].example;
-    return count;
-  }
+  double product_work() const { return product_work_; }
 
-  void find_of(const Problem& problem, Index k) {
+  void find_of(const Block& block, Index m) {
     const std::size_t begin = free_.size();
-    const double upper = problem.upper[k];
-    const Index own = problem.label[k];
+    const auto& member = block.member(m);
+    const auto variables = block.variables(m);
+    const double upper = member.upper;
     double total = 0, largest = 0;
-    Index reference = own;
-    for (Index c = 0; c < problem.classes; ++c) {
-      const double beta = problem.beta.at(c, k);
-      total += beta;
-      if (!(beta > 0 && beta < upper)) continue;
-      if (beta > largest) largest = beta, reference = c;
-      free_.push_back({k, own, c, beta, upper, error(problem, k, c), 0, 0, k});
+    std::size_t reference = variables.size();
+    for (std::size_t v = 0; v < variables.size(); ++v) {
+      const auto& one = variables[v];
+      total += one.beta;
+      if (!(one.beta > 0 && one.beta < upper)) continue;
+      if (one.beta > largest) largest = one.beta, reference = v;
+      free_.push_back({m,
+                       v,
+                       variables.size(),
+                       {member.label, member.place},
+                       {one.cls, one.place},
+                       one.beta,
+                       upper,
+                       block.error(member, one.cls, one.place),
+                       0});
     }
     if (capped && free_.size() > begin) {
       const bool tied = total >= upper * (1 - 1e-12);
-      if (tied) refer_to(problem, reference, begin);
+      if (tied) refer_to(reference, begin);
       const double left = (tied ? largest : upper - total) / (free_.size() - begin);
       for (std::size_t f = begin; f < free_.size(); ++f)
         free_[f].upper = std::min(free_[f].beta + left, upper);
     }
-    for (std::size_t f = begin; f < free_.size(); ++f) free_[f].place = static_cast<Index>(f);
+    for (std::size_t f = begin; f < free_.size(); ++f) free_[f].number = static_cast<Index>(f);
   }
 
-  static double error(const Problem& problem, Index k, Index c) {
-    return 1 - problem.scores.at(problem.label[k], k) + problem.scores.at(c, k);
-  }
-
-  // The variable of class `reference` takes up what the others of its example change.
-  void refer_to(const Problem& problem, Index reference, std::size_t begin) {
-    const auto is_reference = [&](const Free& one) { return one.minus == reference; };
-    free_.erase(std::find_if(free_.begin() + begin, free_.end(), is_reference));
+  // The variable `reference` takes up what the others of its member change.
+  void refer_to(std::size_t reference, std::size_t begin) {
+    const auto is_reference = [&](const Free& one) { return one.variable == reference; };
+    const auto found = std::find_if(free_.begin() + begin, free_.end(), is_reference);
+    const Free taken = *found;
+    free_.erase(found);
     for (std::size_t f = begin; f < free_.size(); ++f) {
-      free_[f].plus = reference;
-      free_[f].error -= error(problem, free_[f].example, reference);
+      free_[f].reference = reference;
+      free_[f].plus = taken.minus;
+      free_[f].error -= taken.error;
     }
   }
 
-  void number_rows(bool among_themselves) {
-    Index row = -1;
+  // The places of each class's list whose coefficients the free variables change.
+  void find_touched(const Block& block) {
+    touched_.resize(block.classes());
+    for (auto& places : touched_) places.clear();
     for (std::size_t f = 0; f < free_.size(); ++f) {
-      row += f == 0 || free_[f].example != free_[f - 1].example;
-      free_[f].row = row;
-      free_[f].column = among_themselves ? row : free_[f].example;
+      const Place plus = free_[f].plus;
+      touched_[free_[f].minus.cls].push_back(free_[f].minus.place);
+      if (f == 0 || free_[f - 1].member != free_[f].member)
+        touched_[plus.cls].push_back(plus.place);
+    }
+    product_work_ = 40.0 * static_cast<double>(free_.size());
+    for (Index c = 0; c < block.classes(); ++c) {
+      std::sort(touched_[c].begin(), touched_[c].end());
+      product_work_ += 1.5 * static_cast<double>(touched_[c].size()) * (block.size_of(c) + 20.0);
     }
   }
 
@@ -181,42 +170,45 @@ class FreeStep {
                      [&](const Free& a, const Free& b) { return room(a) > room(b); });
   }
 
-  template <class Real>
-  void fill_in(const Problem& problem, const KernelRows<Real>& rows, Factor& matrix) const {
+  // Class after class, because most pairs of variables have no class in common.
+  void fill_in(const Block& block, Factor& matrix) const {
     const Index count = static_cast<Index>(by_room_.size());
+    struct Entry {
+      Index number, place;
+      double sign;
+    };
+    std::vector<std::vector<Entry>> entries(block.classes());
     for (Index i = 0; i < count; ++i) {
-      const Free& a = by_room_[i];
-      const Real* row = rows.rows[a.row];
-      matrix.diagonal(i) = 2 * problem.curvature[a.example];
-      double* to = &matrix.at(i, 0);
-      for (Index j = i + 1; j < count; ++j) {
-        const Free& b = by_room_[j];
-        const int sign =
-            (a.plus == b.plus) - (a.plus == b.minus) - (a.minus == b.plus) + (a.minus == b.minus);
-        to[j] = sign * static_cast<double>(row[b.column]);
-      }
+      const Free& one = by_room_[i];
+      matrix.diagonal(i) = 2 * block.member(one.member).curvature;
+      std::fill_n(&matrix.at(i, 0) + i + 1, count - i - 1, 0.0);
+      entries[one.plus.cls].push_back({i, one.plus.place, 1});
+      entries[one.minus.cls].push_back({i, one.minus.place, -1});
     }
+    for (Index c = 0; c < block.classes(); ++c)
+      for (std::size_t a = 0; a < entries[c].size(); ++a) {
+        const Entry& one = entries[c][a];
+        const Real* row = block.row(c, one.place);
+        double* to = &matrix.at(one.number, 0);
+        for (std::size_t b = a + 1; b < entries[c].size(); ++b)
+          to[entries[c][b].number] += one.sign * entries[c][b].sign * row[entries[c][b].place];
+      }
   }
 
   // By conjugate gradients, as if there were no bounds; then the variables are clipped to their
   // bounds, and the step is halved until the objective rises enough (Moré and Toraldo, 1991).
-  template <class Real>
-  NewtonResult take_by_products(Problem& problem, const KernelRows<Real>& rows, Changes& changes,
-                                Interruption& interruption) {
+  NewtonResult take_by_products(Block& block, Interruption& interruption) {
     NewtonResult result;
-    const auto times = [&]<class Sum>(const std::vector<double>& x, TableOf<Sum>& scores) {
+    const auto times = [&](const std::vector<double>& x, auto& sums) {
       result.work += product_work();
-      return multiply(problem, rows, x, scores);
+      return multiply(block, x, sums);
     };
     // The direction need not be exact, so it is found in the arithmetic of the kernel values.
-    std::vector<double> direction;
-    {
-      TableOf<Real> scores(problem.classes, rows.size);
-      const auto rough = [&](const std::vector<double>& x) { return times(x, scores); };
-      direction = conjugate_gradients(problem, rough, interruption);
-    }
+    std::vector<Real> rough_sums;
+    std::vector<double> sums;
+    const auto rough = [&](const std::vector<double>& x) { return times(x, rough_sums); };
+    std::vector<double> direction = conjugate_gradients(block, rough, interruption);
     if (interruption.stopped()) return result;
-    Table scores(problem.classes, rows.size);
     for (int halvings = 0; halvings < 4; ++halvings) {
       std::vector<double> change(free_.size()), ends(free_.size());
       for (std::size_t f = 0; f < free_.size(); ++f) {
@@ -226,72 +218,85 @@ class FreeStep {
       }
       double slope = 0;
       for (std::size_t f = 0; f < free_.size(); ++f) slope += free_[f].error * change[f];
-      const double gain = slope - 0.5 * dot(change, times(change, scores));
+      const double gain = slope - 0.5 * dot(change, times(change, sums));
       if (!(slope > 0 && gain >= 0.1 * slope)) continue;
       result.gain = gain;
-      write_back(problem, ends, changes, result.positions);
+      write_back(block, ends);
       break;
     }
     return result;
   }
 
   template <class Times>
-  std::vector<double> conjugate_gradients(const Problem& problem, Times times,
+  std::vector<double> conjugate_gradients(const Block& block, Times times,
                                           Interruption& interruption) const {
     std::vector<double> x(free_.size(), 0.0), r(free_.size());
     for (std::size_t f = 0; f < free_.size(); ++f) r[f] = free_[f].error;
-    std::vector<double> z = precondition(problem, r), p = z;
+    std::vector<double> z = precondition(block, r), p = z;
     double length = dot(r, z);
     const double enough = 1e-4 * length;
     for (int k = 0; k < most_products && length > enough; ++k) {
       interruption.ask(0);
-      if (interruption.stopped()) break;
+      if (interruption.stopped() || (k % 8 == 7 && leaves_bounds(x))) break;
       const std::vector<double> product = times(p);
       const double curvature = dot(p, product);
       if (!(curvature > 1e-14 * dot(p, p))) break;
       const double step = length / curvature, before = length;
       for (std::size_t f = 0; f < x.size(); ++f) x[f] += step * p[f], r[f] -= step * product[f];
-      z = precondition(problem, r);
+      z = precondition(block, r);
       length = dot(r, z);
       for (std::size_t f = 0; f < p.size(); ++f) p[f] = z[f] + length / before * p[f];
     }
     return x;
   }
 
+  // Whether so many variables would meet their bounds that a more exact direction is no better.
+  bool leaves_bounds(const std::vector<double>& direction) const {
+    std::size_t count = 0;
+    for (std::size_t f = 0; f < direction.size(); ++f) {
+      const double to = free_[f].beta + direction[f];
+      count += to < 0 || to > free_[f].upper;
+    }
+    return 20 * count > direction.size();
+  }
+
   // Solves the problem of each example on its own: its matrix is K_ii (I + 11').
-  std::vector<double> precondition(const Problem& problem, const std::vector<double>& r) const {
+  std::vector<double> precondition(const Block& block, const std::vector<double>& r) const {
     std::vector<double> z(r.size());
     for (std::size_t begin = 0, end; begin < r.size(); begin = end) {
-      const Index k = free_[begin].example;
+      const Index m = free_[begin].member;
       double sum = 0;
-      for (end = begin; end < r.size() && free_[end].example == k; ++end) sum += r[end];
+      for (end = begin; end < r.size() && free_[end].member == m; ++end) sum += r[end];
       sum /= static_cast<double>(end - begin + 1);
-      for (std::size_t f = begin; f < end; ++f) z[f] = (r[f] - sum) / problem.curvature[k];
+      for (std::size_t f = begin; f < end; ++f) z[f] = (r[f] - sum) / block.member(m).curvature;
     }
     return z;
   }
 
-  // The second derivatives times x.
-  template <class Real, class Sum>
-  std::vector<double> multiply(const Problem& problem, const KernelRows<Real>& rows,
-                               const std::vector<double>& x, TableOf<Sum>& scores) const {
-    Changes changes(problem.classes);
-    for (std::size_t begin = 0, end; begin < x.size(); begin = end) {
-      changes.begin_row();
-      double sum = 0;
-      for (end = begin; end < x.size() && free_[end].row == free_[begin].row; ++end) {
-        changes.add(free_[end].minus, -x[end]);
-        sum += x[end];
-      }
-      changes.add(free_[begin].plus, sum);
+  // The second derivatives times x. `sums` are the scores that x as coefficients would give.
+  template <class Sum>
+  std::vector<double> multiply(const Block& block, const std::vector<double>& x,
+                               std::vector<Sum>& sums) const {
+    std::vector<std::size_t> starts(block.classes() + 1, 0);
+    for (Index c = 0; c < block.classes(); ++c) starts[c + 1] = starts[c] + block.size_of(c);
+    std::vector<Sum> coefficients(starts.back(), Sum(0)), of_touched;
+    for (std::size_t f = 0; f < x.size(); ++f) {
+      const Free& one = free_[f];
+      coefficients[starts[one.minus.cls] + one.minus.place] -= static_cast<Sum>(x[f]);
+      coefficients[starts[one.plus.cls] + one.plus.place] += static_cast<Sum>(x[f]);
     }
-    changes.finish();
-    std::fill(scores.values.begin(), scores.values.end(), Sum(0));
-    changes.add_rows(rows.rows, rows.size, scores);
+    sums.assign(starts.back(), Sum(0));
+    for (Index c = 0; c < block.classes(); ++c) {
+      of_touched.clear();
+      for (Index place : touched_[c]) of_touched.push_back(coefficients[starts[c] + place]);
+      block.add_rows(c, touched_[c], of_touched.data(), &sums[starts[c]]);
+    }
     std::vector<double> product(x.size());
-    for (std::size_t f = 0; f < x.size(); ++f)
-      product[f] =
-          scores.at(free_[f].plus, free_[f].column) - scores.at(free_[f].minus, free_[f].column);
+    for (std::size_t f = 0; f < x.size(); ++f) {
+      const Free& one = free_[f];
+      product[f] = sums[starts[one.plus.cls] + one.plus.place] -
+                   sums[starts[one.minus.cls] + one.minus.place];
+    }
     return product;
   }
 
@@ -300,33 +305,31 @@ class FreeStep {
   }
 
   // `ends` are the new values of the free variables.
-  void write_back(Problem& problem, const std::vector<double>& ends, Changes& changes,
-                  std::vector<Index>& positions) const {
-    for (std::size_t f = 0; f < free_.size();) {
-      const Index k = free_[f].example, plus = free_[f].plus;
-      double sum = 0;
-      bool any = false;
-      for (; f < free_.size() && free_[f].example == k; ++f) {
-        const double change = ends[f] - free_[f].beta;
-        if (change == 0) continue;
-        if (!any) changes.begin_row(), positions.push_back(k);
-        any = true;
-        changes.add(free_[f].minus, -change);
-        problem.beta.at(free_[f].minus, k) = ends[f];
-        sum += change;
-      }
-      if (!any) continue;
-      changes.add(plus, sum);
-      if (plus == problem.label[k]) continue;
-      double& reference = problem.beta.at(plus, k);
-      reference = std::max(reference - sum, 0.0);
+  void write_back(Block& block, const std::vector<double>& ends) {
+    std::vector<double> changes(free_.size());
+    for (std::size_t f = 0; f < free_.size(); ++f) {
+      const Free& one = free_[f];
+      const auto variables = block.variables(one.member);
+      changes[f] = ends[f] - one.beta;
+      variables[one.variable].beta = ends[f];
+      if (one.reference == variables.size()) continue;
+      double& reference = variables[one.reference].beta;
+      reference = std::max(reference - changes[f], 0.0);
     }
-    changes.finish();
+    std::vector<double> sums;
+    multiply(block, changes, sums);
+    const double* sum = sums.data();
+    for (Index c = 0; c < block.classes(); ++c) {
+      double* scores = block.scores(c);
+      for (Index place = 0; place < block.size_of(c); ++place) scores[place] += *sum++;
+    }
   }
 
-  static constexpr int most_products = 25;
+  static constexpr int most_products = 100;
   const Index most_factored_;
   std::vector<Free> free_, by_room_;
+  std::vector<std::vector<Index>> touched_;  // a list of places for each class
+  double product_work_ = 0;
   NewtonStep step_;
 };
 

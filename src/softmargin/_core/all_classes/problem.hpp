@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -137,22 +136,17 @@ class Visit {
     for (Index c = x_.label + 1; c < problem.classes; ++c) add(c);
   }
 
-  // Looks only at these classes; the other variables are held fixed at zero.
-  void look(const Problem& problem, Index k, std::span<const Index> classes) {
-    const double base = begin(problem, k);
-    for (Index c : classes) set_.add(c, base + problem.scores.at(c, k), problem.beta.at(c, k));
-  }
-
-  // Leaves out the classes whose variable is zero and whose error is below -margin.
-  void leave_out(double margin) {
-    std::size_t kept = 0;
-    for (std::size_t j = 0; j < set_.size; ++j) {
-      if (set_.beta[j] == 0 && set_.error[j] < -margin) continue;
-      set_.cls[kept] = set_.cls[j];
-      set_.error[kept] = set_.error[j];
-      set_.beta[kept++] = set_.beta[j];
-    }
-    set_.size = kept;
+  // Looks at the variables of a member of a block (block_problem.hpp).
+  template <class Block>
+  void look_in(const Block& block, Index m) {
+    const auto& member = block.member(m);
+    x_.label = member.label;
+    x_.upper = member.upper;
+    x_.squared_norm = member.curvature;
+    set_.size = 0;
+    const double base = 1 - block.score(member.label, member.place);
+    for (const auto& one : block.variables(m))
+      set_.add(one.cls, base + block.score(one.cls, one.place), one.beta);
   }
 
   double violation() const { return Machine::violation(x_, set_); }

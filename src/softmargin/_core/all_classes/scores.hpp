@@ -19,12 +19,6 @@ class Changes {
  public:
   explicit Changes(Index classes) : classes_(classes) {}
 
-  // Forgets all rows, but keeps their memory.
-  void clear() {
-    starts_.clear();
-    entries_.clear();
-  }
-
   // Begins the next row.
   void begin_row() { starts_.push_back(static_cast<Index>(entries_.size())); }
   void add(Index c, double change) { entries_.push_back({c, change}); }
@@ -50,21 +44,6 @@ class Changes {
                      scores.row(c) + begin + t);
       }
     }
-  }
-
-  // The same for all rows, in their order.
-  template <class Real, class Sum>
-  void add_rows(const std::vector<const Real*>& rows, Index size, TableOf<Sum>& scores) const {
-    std::vector<Index> which(rows.size());
-    std::iota(which.begin(), which.end(), Index(0));
-    add_rows(rows.data(), which.data(), static_cast<Index>(rows.size()), size, 0, scores);
-  }
-
-  // The same for the only row.
-  template <class Real>
-  void add_row(const Real* row, Index size, Table& scores) const {
-    for (const Entry& entry : entries_)
-      add_scaled(&row, &entry.change, 1, size, scores.row(entry.cls));
   }
 
  private:

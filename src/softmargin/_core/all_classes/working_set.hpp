@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../kernel_matrix.hpp"
+#include "../working_set/block_rows.hpp"
 #include "free_step.hpp"
 #include "problem.hpp"
 #include "scores.hpp"
@@ -42,19 +43,6 @@ void update_scores(Problem& problem, KernelMatrix<Real>& matrix, const std::vect
       });
 }
 
-// Lists of classes.
-struct ClassLists {
-  void clear() { classes.clear(), starts.clear(); }
-  void begin_list() { starts.push_back(classes.size()); }
-  std::span<const Index> list(std::size_t k) const {
-    const std::size_t end = k + 1 < starts.size() ? starts[k + 1] : classes.size();
-    return std::span(classes).subspan(starts[k], end - starts[k]);
-  }
-
-  std::vector<Index> classes;
-  std::vector<std::size_t> starts;
-};
-
 template <class Real, class Machine>
 class WorkingSet {
  public:
@@ -66,7 +54,8 @@ class WorkingSet {
         size_(rule == Rule::block ? std::max<Index>(size, 2) : 1),
         most_free_(most_free),
         visit_(classes),
-        changes_(classes),
+        rows_(size_),
+        block_(classes),
         step_(most_free) {}
 
   Index rows_in_use() const { return size_ + 2; }
@@ -78,8 +67,7 @@ class WorkingSet {
       if (const StepResult taken = free_step(problem, matrix, tolerance);
           taken.moved || taken.given_up)
         return taken;
-      return block_step(problem, matrix, violations, std::max(0.1 * worst, 0.5 * tolerance),
-                        most_iterations);
+      return block_step(problem, matrix, violations, tolerance, most_iterations);
     }
     const Index first = static_cast<Index>(std::max_element(violations.begin(), violations.end()) -
                                            violations.begin());
@@ -135,266 +123,294 @@ class WorkingSet {
   }
 
   StepResult block_step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
-                        double enough, std::int64_t most_iterations) {
+                        double tolerance, std::int64_t most_iterations) {
     const std::vector<Index> members = choose(problem, matrix.order(), violations);
-    const Index count = static_cast<Index>(members.size());
-    load_values(matrix, members, problem.active);
-    Problem inner(count, problem.classes);
-    for (Index m = 0; m < count; ++m) {
-      const Index k = members[m];
-      inner.label[m] = problem.label[k];
-      inner.upper[m] = problem.upper[k];
-      inner.curvature[m] = problem.curvature[k];
-    }
-    for (Index c = 0; c < problem.classes; ++c)
-      for (Index m = 0; m < count; ++m) {
-        inner.beta.at(c, m) = problem.beta.at(c, members[m]);
-        inner.scores.at(c, m) = problem.scores.at(c, members[m]);
+    const double worst = typical(violations, members);
+    const double enough = std::max(0.1 * worst, 0.5 * tolerance);
+    rows_.update(matrix, members, problem.active);
+    block_.clear();
+    for (Index k : members) add_to_block(problem, k, worst);
+    block_.fill([&](const std::vector<Index>& list, std::size_t stride, Real* out) {
+      for (std::size_t r = 0; r < list.size(); ++r, out += stride) {
+        const Real* row = rows_.matrix().at(list[r]);
+        for (std::size_t t = 0; t < list.size(); ++t) out[t] = row[list[t]];
       }
-    StepResult result = solve(inner, enough, most_iterations, matrix.interruption());
+    });
+    StepResult result = solve(enough, most_iterations, matrix.interruption());
     if (result.given_up) return result;
-    std::vector<Index> changed;
-    std::vector<char> keep;
-    Changes changes(problem.classes);
-    for (Index m = 0; m < count; ++m) {
-      if (!write_difference(problem, inner, members[m], m, changes)) continue;
-      changed.push_back(members[m]);
-      keep.push_back(1);
-    }
-    changes.finish();
-    result.moved = !changed.empty();
-    update_scores(problem, matrix, changed, changes, 0, problem.active, keep);
-    result.work += update_work(changes, problem.active);
+    write_back(problem, matrix, members, result);
     schedule_.worked(result.work, result.gain);
     return result;
+  }
+
+  double typical(const std::vector<double>& violations, const std::vector<Index>& members) const {
+    std::vector<double> found;
+    for (Index k : members) found.push_back(violations[k]);
+    const auto place = found.begin() + static_cast<std::ptrdiff_t>(0.95 * found.size());
+    std::nth_element(found.begin(), place, found.end());
+    return *place;
+  }
+
+  void add_member(const Problem& problem, Index k) {
+    const std::int32_t label = problem.label[k];
+    block_.add_member(label, problem.upper[k], problem.curvature[k], problem.scores.at(label, k));
+  }
+
+  // With the variables above zero, and those of the classes with the largest errors, if these are
+  // not far below zero.
+  void add_to_block(const Problem& problem, Index k, double margin) {
+    const std::int32_t label = problem.label[k];
+    const double base = 1 - problem.scores.at(label, k);
+    add_member(problem, k);
+    others_.clear();
+    for (Index c = 0; c < problem.classes; ++c) {
+      const double beta = problem.beta.at(c, k), score = problem.scores.at(c, k);
+      if (beta > 0) {
+        block_.add_variable(c, beta, score);
+      } else if (c != label && base + score > -margin) {
+        others_.push_back({score, (c + k) % problem.classes, c});
+      }
+    }
+    const std::size_t most = most_others(problem.classes);
+    if (others_.size() > most)
+      std::nth_element(others_.begin(), others_.begin() + most, others_.end(),
+                       [](const Other& a, const Other& b) {
+                         return a.score != b.score ? a.score > b.score : a.turn < b.turn;
+                       });
+    for (std::size_t j = 0; j < std::min(most, others_.size()); ++j)
+      block_.add_variable(others_[j].cls, 0, others_[j].score);
+  }
+
+  // The lists of a block then have about as many kernel values as the block.
+  static std::size_t most_others(Index classes) {
+    return std::max<std::size_t>(3, static_cast<std::size_t>(std::sqrt(classes)));
   }
 
   // A Newton step on all free variables of active examples, if it is due and their kernel values
   // are there.
   StepResult free_step(Problem& problem, Matrix& matrix, double tolerance) {
     if (most_free_ == 0 || !schedule_.is_due(0.5 * last_work_)) return {};
-    step_.find(problem);
-    last_work_ = step_.work();
+    const std::vector<Index> members = put_free_into_block(problem);
+    step_.find(block_);
+    last_work_ = step_.work() + update_work(step_.size() + members.size(), problem.active);
     if (step_.violation() <= tolerance || !schedule_.is_due(last_work_)) return {};
-    const std::vector<Index> members = step_.examples();
-    const KernelRows<Real> rows = rows_of(matrix, members, problem.active);
-    if (rows.rows.empty()) {
+    if (!fits(block_.values_needed())) {
       schedule_.restart();
       return {};
     }
-    Changes changes(problem.classes);
-    const NewtonResult taken = step_.take(problem, rows, tolerance, changes, matrix.interruption());
-    const std::vector<char> keep(taken.positions.size(), 1);
-    if (taken.moved())
-      update_scores(problem, matrix, taken.positions, changes, 0, problem.active, keep);
-    const double work = taken.work + update_work(changes, problem.active);
-    schedule_.taken(work, taken.gain);
-    return {.iterations = 1, .gain = taken.gain, .work = work, .moved = taken.moved()};
+    block_.fill([&](const std::vector<Index>& list, std::size_t stride, Real* out) {
+      std::vector<Index> positions;
+      for (Index m : list) positions.push_back(members[m]);
+      load_values(matrix, positions, problem.active, stride, out);
+    });
+    const NewtonResult taken = step_.take(block_, tolerance, matrix.interruption());
+    StepResult result{.iterations = 1, .gain = taken.gain, .work = taken.work};
+    write_back(problem, matrix, members, result);
+    schedule_.taken(result.work, result.gain);
+    return result;
   }
 
-  // The kernel rows of the members: their values with each other, collected if there are not too
-  // many; else rows in the cache, if all are there. Empty: neither.
-  KernelRows<Real> rows_of(Matrix& matrix, const std::vector<Index>& members, Index active) {
-    const Index count = static_cast<Index>(members.size());
-    KernelRows<Real> found{{}, count, count <= most_free_};
-    if (found.among_themselves) {
-      load_values(matrix, members, active);
-      for (Index m = 0; m < count; ++m) found.rows.push_back(value_row(m, count));
-      return found;
-    }
-    found.size = active;
-    for (Index k : members) {
-      const Real* row = matrix.held(k, active);
-      if (!row) return {};
-      found.rows.push_back(row);
-    }
-    return found;
-  }
-
-  const Real* value_row(Index m, Index size) const {
-    return &values_[static_cast<std::size_t>(m) * size];
-  }
-
-  static double update_work(const Changes& changes, Index active) {
-    return 4.0 * static_cast<double>(changes.entries()) * active;
-  }
-
-  // Writes the variables of an example in a block back, and notes the change of its coefficients;
-  // false: there is none.
-  static bool write_difference(Problem& problem, const Problem& inner, Index k, Index m,
-                               Changes& changes) {
-    double sum = 0;
-    bool any = false;
+  // Returns the examples that have free variables.
+  std::vector<Index> put_free_into_block(const Problem& problem) {
+    std::vector<char> any(problem.active, 0);
     for (Index c = 0; c < problem.classes; ++c) {
-      double& from = problem.beta.at(c, k);
-      const double change = inner.beta.at(c, m) - from;
-      if (change == 0) continue;
-      if (!any) changes.begin_row();
-      any = true;
-      changes.add(c, -change);
-      from = inner.beta.at(c, m);
-      sum += change;
+      const double* beta = problem.beta.row(c);
+      for (Index k = 0; k < problem.active; ++k)
+        any[k] |= (beta[k] > 0) & (beta[k] < problem.upper[k]);
     }
-    if (any) changes.add(problem.label[k], sum);
-    return any;
-  }
-
-  // The most violating examples, and those of the last block that still violate the conditions:
-  // they fill up to three quarters of the block.
-  std::vector<Index> choose(const Problem& problem, const Order& order,
-                            const std::vector<double>& violations) {
-    std::vector<Index> members, others;
-    std::vector<char> taken(problem.active, 0);
-    for (Index example : last_) {
-      const Index k = order.position_of[example];
-      if (k >= problem.active || violations[k] <= 0 ||
-          static_cast<Index>(members.size()) >= size_ - size_ / 4)
-        continue;
+    std::vector<Index> members;
+    block_.clear();
+    for (Index k = 0; k < problem.active; ++k) {
+      if (!any[k]) continue;
       members.push_back(k);
-      taken[k] = 1;
+      add_member(problem, k);
+      for (Index c = 0; c < problem.classes; ++c)
+        if (const double beta = problem.beta.at(c, k); beta > 0 && beta < problem.upper[k])
+          block_.add_variable(c, beta, problem.scores.at(c, k));
     }
-    for (Index k = 0; k < problem.active; ++k)
-      if (!taken[k] && violations[k] > 0) others.push_back(k);
-    const auto more = [&](Index a, Index b) {
-      return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
-    };
-    const std::size_t room = std::min<std::size_t>(others.size(), size_ - members.size());
-    std::nth_element(others.begin(), others.begin() + room, others.end(), more);
-    std::sort(others.begin(), others.begin() + room, more);
-    members.insert(members.begin(), others.begin(), others.begin() + room);
-    last_.clear();
-    for (Index k : members) last_.push_back(order.example_at[k]);
     return members;
   }
 
-  // The kernel values of the members of a block with each other, from cached rows where there are
-  // any.
-  void load_values(Matrix& matrix, const std::vector<Index>& members, Index active) {
-    const std::size_t count = members.size();
-    values_.resize(count * count);
-    std::vector<Index> missing, slots;
+  // Whether that many kernel values take no more memory than the matrix of the largest step.
+  bool fits(std::size_t values) const {
+    return static_cast<double>(values) * sizeof(Real) <=
+           static_cast<double>(most_free_) * most_free_ * sizeof(double);
+  }
+
+  static double update_work(std::size_t entries, Index active) {
+    return 4.0 * static_cast<double>(entries) * active;
+  }
+
+  // Writes the variables of a solved block back, and updates the scores.
+  void write_back(Problem& problem, Matrix& matrix, const std::vector<Index>& members,
+                  StepResult& result) {
+    std::vector<Index> changed;
+    Changes changes(problem.classes);
+    for (Index m = 0; m < block_.size(); ++m) {
+      double sum = 0;
+      bool any = false;
+      for (const auto& one : block_.variables(m)) {
+        if (one.beta == one.from) continue;
+        if (!any) changes.begin_row(), changed.push_back(members[m]);
+        any = true;
+        changes.add(one.cls, one.from - one.beta);
+        sum += one.beta - one.from;
+        problem.beta.at(one.cls, members[m]) = one.beta;
+      }
+      if (any) changes.add(block_.member(m).label, sum);
+    }
+    changes.finish();
+    const std::vector<char> keep(changed.size(), 1);
+    result.moved = !changed.empty();
+    update_scores(problem, matrix, changed, changes, 0, problem.active, keep);
+    result.work += update_work(changes.entries(), problem.active);
+  }
+
+  // The positions of the members of a new block, by slot: those of the last block that still
+  // violate the conditions, which fill up to three quarters of it, and the most violating others.
+  std::vector<Index> choose(const Problem& problem, const Order& order,
+                            const std::vector<double>& violations) {
+    const auto more = [&](Index a, Index b) {
+      return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
+    };
+    const auto keep_most = [&](std::vector<Index>& some, Index most) {
+      if (static_cast<Index>(some.size()) <= most) return;
+      std::nth_element(some.begin(), some.begin() + most, some.end(), more);
+      some.resize(most);
+    };
+    std::vector<Index> positions(rows_.members().size(), nobody), kept, others;
+    for (const BlockMember& member : rows_.members())
+      if (const Index k = order.position_of[member.example];
+          k < problem.active && violations[k] > 0)
+        kept.push_back(k);
+    keep_most(kept, size_ - size_ / 4);
+    std::vector<char> taken(problem.active, 0);
+    for (Index k : kept) taken[k] = 1;
+    for (std::size_t slot = 0; slot < positions.size(); ++slot)
+      if (const Index k = order.position_of[rows_.members()[slot].example];
+          k < problem.active && taken[k])
+        positions[slot] = k;
+    for (Index k = 0; k < problem.active; ++k)
+      if (!taken[k] && violations[k] > 0) others.push_back(k);
+    keep_most(others, size_ - static_cast<Index>(kept.size()));
+    std::sort(others.begin(), others.end(), more);
+    rows_.enter(others, positions, order);
+    return positions;
+  }
+
+  // The kernel values of some examples with each other, from cached rows where there are any, as
+  // rows of this stride.
+  void load_values(Matrix& matrix, const std::vector<Index>& positions, Index active,
+                   std::size_t stride, Real* out) {
+    const std::size_t count = positions.size();
+    std::vector<Index> missing, places;
     for (std::size_t m = 0; m < count; ++m) {
-      if (const Real* row = matrix.held(members[m], active)) {
-        for (std::size_t j = 0; j < count; ++j) values_[m * count + j] = row[members[j]];
+      if (const Real* row = matrix.held(positions[m], active)) {
+        for (std::size_t j = 0; j < count; ++j) out[m * stride + j] = row[positions[j]];
       } else {
-        missing.push_back(members[m]);
-        slots.push_back(static_cast<Index>(m));
+        missing.push_back(positions[m]);
+        places.push_back(static_cast<Index>(m));
       }
     }
     if (missing.empty()) return;
     std::vector<Real> rows(missing.size() * count);
-    matrix.submatrix(missing, members, rows.data());
+    matrix.submatrix(missing, positions, rows.data());
     for (std::size_t r = 0; r < missing.size(); ++r)
-      std::copy_n(&rows[r * count], count, &values_[slots[r] * count]);
+      std::copy_n(&rows[r * count], count, out + places[r] * stride);
   }
 
   // Passes over the examples of a block, the most violating first, until none violates the
-  // conditions by more than `enough`; and Newton steps where they pay. A pass looks at all classes
-  // once; then it visits the examples again, as long as most of them move, and looks only at the
-  // classes that can soon matter.
-  StepResult solve(Problem& inner, double enough, std::int64_t most_iterations,
-                   Interruption& interruption) {
+  // conditions by more than `enough`; and Newton steps where they pay. A pass visits its examples
+  // again, as long as most of them move.
+  StepResult solve(double enough, std::int64_t most_iterations, Interruption& interruption) {
     StepResult result;
-    std::vector<Index> order(inner.size());
-    std::vector<double> violations(inner.size());
     inner_schedule_.restart();
     for (int pass = 0; pass < most_passes && result.iterations < most_iterations; ++pass) {
-      order.clear();
-      find_violations<Machine>(inner, 0, inner.size(), violations.data());
-      for (Index m = 0; m < inner.size(); ++m)
-        if (violations[m] > enough) order.push_back(m);
-      const double work = 40.0 * inner.classes * inner.size();
-      inner_schedule_.worked(work, 0);
-      result.work += work;
+      const std::vector<Index> order = violating(enough, result);
       if (order.empty()) break;
-      std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-        return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
-      });
-      const double margin = violations[order.front()];
-      near_.clear();
       for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+        interruption.ask(0);
+        if (interruption.stopped()) return {.given_up = true};
         const std::int64_t before = result.iterations;
-        for (std::size_t place = 0; place < order.size(); ++place) {
-          interruption.ask(0);
-          if (interruption.stopped()) return {.given_up = true};
+        for (Index m : order) {
           if (result.iterations >= most_iterations) break;
-          if (sweep == 0) {
-            look_for_near(inner, order[place], margin);
-          } else {
-            look_at_near(inner, order[place], place);
-          }
-          move(inner, order[place], enough, result);
+          move(m, enough, result);
         }
         if (2 * (result.iterations - before) < static_cast<std::int64_t>(order.size())) break;
       }
-      if (result.iterations < most_iterations) inner_free_step(inner, enough, interruption, result);
+      if (result.iterations < most_iterations) inner_free_step(enough, interruption, result);
     }
     return result;
   }
 
-  void inner_free_step(Problem& inner, double enough, Interruption& interruption,
-                       StepResult& result) {
+  // The members that violate the conditions by more than `enough`, the most violating first.
+  std::vector<Index> violating(double enough, StepResult& result) {
+    std::vector<std::pair<double, Index>> found;
+    for (Index m = 0; m < block_.size(); ++m) {
+      visit_.look_in(block_, m);
+      if (const double violation = visit_.violation(); violation > enough)
+        found.push_back({-violation, m});
+    }
+    std::sort(found.begin(), found.end());
+    std::vector<Index> members;
+    for (const auto& one : found) members.push_back(one.second);
+    note_work(200.0 * block_.size(), 0, result);
+    return members;
+  }
+
+  void inner_free_step(double enough, Interruption& interruption, StepResult& result) {
     if (most_free_ == 0 || !inner_schedule_.is_due(0.5 * last_inner_work_)) return;
-    step_.find(inner);
+    step_.find(block_);
     last_inner_work_ = step_.work();
     if (step_.violation() <= enough || !inner_schedule_.is_due(last_inner_work_)) return;
-    changes_.clear();
-    KernelRows<Real> of_free{{}, inner.size(), false};
-    for (Index m : step_.examples()) of_free.rows.push_back(value_row(m, inner.size()));
-    const NewtonResult taken = step_.take(inner, of_free, enough, changes_, interruption);
-    if (taken.moved()) {
-      std::vector<const Real*> rows;
-      for (Index m : taken.positions) rows.push_back(value_row(m, inner.size()));
-      changes_.add_rows(rows, inner.size(), inner.scores);
-    }
-    const double work = taken.work + update_work(changes_, inner.size());
-    inner_schedule_.taken(work, taken.gain);
+    const NewtonResult taken = step_.take(block_, enough, interruption);
+    inner_schedule_.taken(taken.work, taken.gain);
     result.gain += taken.gain;
-    result.work += work;
+    result.work += taken.work;
     ++result.iterations;
   }
 
-  // Notes the classes of the example that can soon matter, as the last of near_.
-  void look_for_near(const Problem& inner, Index m, double margin) {
-    visit_.look(inner, m);
-    visit_.leave_out(margin);
-    near_.begin_list();
-    for (Index j = 0; j < visit_.size(); ++j) near_.classes.push_back(visit_.cls(j));
-  }
-
-  void look_at_near(const Problem& inner, Index m, std::size_t place) {
-    visit_.look(inner, m, near_.list(place));
-  }
-
-  void move(Problem& inner, Index m, double enough, StepResult& result) {
-    if (visit_.violation() <= 0.5 * enough) return;
-    const double gain = visit_.solve();
-    ++result.iterations;
-    changes_.clear();
-    StepResult own;
-    note_changes(inner.label[m], changes_, own);
-    if (!own.moved) return;
-    write_back(inner, m);
-    changes_.finish();
-    changes_.add_row(value_row(m, inner.size()), inner.size(), inner.scores);
-    const double work = 100.0 * inner.classes + 1000 + update_work(changes_, inner.size());
+  void note_work(double work, double gain, StepResult& result) {
     inner_schedule_.worked(work, gain);
     result.gain += gain;
     result.work += work;
+  }
+
+  void move(Index m, double enough, StepResult& result) {
+    visit_.look_in(block_, m);
+    if (visit_.violation() <= 0.5 * enough) return;
+    const double gain = visit_.solve();
+    ++result.iterations;
+    const auto variables = block_.variables(m);
+    double sum = 0, work = 500;
+    for (Index j = 0; j < visit_.size(); ++j) {
+      const double change = visit_.change(j);
+      if (change == 0) continue;
+      variables[j].beta = visit_.to(j);
+      block_.add(variables[j].cls, variables[j].place, -change);
+      sum += change;
+      work += 100 + 1.5 * block_.size_of(variables[j].cls);
+    }
+    const auto& member = block_.member(m);
+    if (sum != 0) block_.add(member.label, member.place, sum);
+    note_work(work + 1.5 * block_.size_of(member.label), gain, result);
   }
 
   static constexpr int most_passes = 50, most_sweeps = 2;
   const Rule rule_;
   const Index size_, most_free_;
   Visit<Machine> visit_;
-  Changes changes_;  // in a block
-  FreeStep<Machine> step_;
+  BlockRows<Real> rows_;
+  BlockProblem<Real> block_;
+  FreeStep<Real, Machine> step_;
   NewtonSchedule schedule_, inner_schedule_;
   double last_work_ = 0;        // of the last step on all free variables
   double last_inner_work_ = 0;  // of the last one in a block
-  ClassLists near_;             // of the examples that a pass visits
-  std::vector<Index> last_;     // the examples of the last block
-  std::vector<Real> values_;    // of a block, row after row
+  struct Other {
+    double score;
+    Index turn, cls;
+  };
+  std::vector<Other> others_;  // classes of an example whose variable is zero
 };
 
 }  // namespace softmargin::all_classes

@@ -3,9 +3,6 @@
 // stays in the processor's cache; then the gradient is updated with the rows of the variables that
 // changed, and rows that are not cached are computed in one batch. Rows that the block's solution
 // does not need are never computed in full.
-//
-// A variable of a block has a slot and keeps it from one block to the next, so that only the rows
-// and columns of newcomers are computed.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +13,7 @@
 
 #include "../selection/most_violating_pair.hpp"
 #include "active_newton.hpp"
+#include "block_rows.hpp"
 #include "small_problem.hpp"
 
 namespace softmargin {
@@ -30,7 +28,7 @@ class Blocks final : public WorkingSet<Real> {
   Blocks(Index size, bool shrink, Index most_free, bool keep_rows)
       : size_(std::max<Index>(size, 2)),
         keep_rows_(keep_rows),
-        rows_(size_ + cache_line),
+        rows_(size_),
         problem_(most_free),
         newton_(most_free, 1) {
     if (shrink) shrinking_.emplace();
@@ -45,12 +43,12 @@ class Blocks final : public WorkingSet<Real> {
       return {.iterations = 1, .gain = taken.gain, .moved = true};
     const std::vector<Index> positions = choose(dual, matrix.order());
     Dual inner = restrict(dual, positions);
-    update_rows(matrix, positions, dual.active);
+    rows_.update(matrix, positions, dual.active);
     const std::int64_t enough = std::max<std::int64_t>(std::int64_t{100} * inner.active, 1000);
     const Limits inner_limits{std::max(0.1 * selection.stop, 0.5 * limits.tolerance),
                               std::min(enough, limits.iterations)};
     problem_.restart();
-    const Step step = problem_.solve(inner, rows_, inner_limits, matrix.interruption());
+    const Step step = problem_.solve(inner, rows_.matrix(), inner_limits, matrix.interruption());
     if (matrix.interruption().stopped()) return {.given_up = true};
     const std::size_t changed = write_back(dual, matrix, positions, inner);
     newton_.worked(step.work + 2.0 * static_cast<double>(changed) * dual.active, step.gain);
@@ -64,8 +62,8 @@ class Blocks final : public WorkingSet<Real> {
     constexpr Index least = 64;
     Index free = 0;
     for (Index k = 0; k < dual.size(); ++k) free += any_free(dual, k);
-    size_ = std::min(std::max(free, least), static_cast<Index>(rows_.stride) - cache_line);
-    members_.clear();
+    size_ = std::min(std::max(free, least), rows_.most());
+    rows_.clear();
     WorkingSet<Real>::update(dual, matrix, positions, changes);
   }
 
@@ -81,15 +79,7 @@ class Blocks final : public WorkingSet<Real> {
     Index room = size_;
     for (Index position : positions)
       if (position != nobody) taken[position] = 1, --room;
-    fresh_.clear();
-    Index slot = 0;
-    for (Index newcomer : most_violating(dual, room, taken)) {
-      while (slot < static_cast<Index>(positions.size()) && positions[slot] != nobody) ++slot;
-      if (slot == static_cast<Index>(positions.size())) positions.push_back(nobody);
-      positions[slot] = newcomer;
-      fresh_.push_back(slot);
-    }
-    remember(positions, order);
+    rows_.enter(most_violating(dual, room, taken), positions, order);
     return positions;
   }
 
@@ -97,79 +87,24 @@ class Blocks final : public WorkingSet<Real> {
   // before older ones. A quarter of the slots, and at least four, become free, so that a violating
   // pair of each group fits in.
   std::vector<Index> worth_keeping(const Dual& dual, const Order& order) const {
-    const Index count = static_cast<Index>(members_.size());
+    const std::vector<BlockMember>& members = rows_.members();
+    const Index count = static_cast<Index>(members.size());
     std::vector<Index> positions(count, nobody), slots(count);
     std::vector<char> free(count, 0);
     for (Index slot = 0; slot < count; ++slot) {
-      const Index position = order.position_of[members_[slot].example];
+      const Index position = order.position_of[members[slot].example];
       free[slot] = position < dual.active && any_free(dual, position);
     }
     std::iota(slots.begin(), slots.end(), Index(0));
     std::sort(slots.begin(), slots.end(), [&](Index a, Index b) {
-      return free[a] != free[b] ? free[a] > free[b] : members_[a].entered > members_[b].entered;
+      return free[a] != free[b] ? free[a] > free[b] : members[a].entered > members[b].entered;
     });
     Index room = count - std::max<Index>(size_ / 4, 4);
     for (Index slot : slots) {
-      const Index position = order.position_of[members_[slot].example];
+      const Index position = order.position_of[members[slot].example];
       if (position < dual.active && room-- > 0) positions[slot] = position;
     }
     return positions;
-  }
-
-  // Notes which variable is in which slot. If violators are too few to fill all slots, the
-  // variables of the last slots move to the empty ones. None of them is a newcomer, because
-  // newcomers take the first empty slots.
-  void remember(std::vector<Index>& positions, const Order& order) {
-    members_.resize(positions.size());
-    for (Index slot : fresh_) members_[slot] = {order.example_at[positions[slot]], ++entries_};
-    for (Index slot = 0; slot < static_cast<Index>(positions.size()); ++slot) {
-      while (!positions.empty() && positions.back() == nobody) positions.pop_back();
-      if (slot >= static_cast<Index>(positions.size()) || positions[slot] != nobody) continue;
-      const Index last = static_cast<Index>(positions.size()) - 1;
-      rows_.move(last, slot, last + 1);
-      members_[slot] = members_[last];
-      positions[slot] = positions[last];
-      positions.pop_back();
-    }
-    members_.resize(positions.size());
-  }
-
-  // Fills in the rows and columns of newcomers, from cached rows if possible. Those of the other
-  // variables are in the block already.
-  void update_rows(Matrix& matrix, const std::vector<Index>& positions, Index active) {
-    if (!rows_.values) rows_.allocate();
-    rows_.diagonals.clear();
-    for (Index position : positions) rows_.diagonals.push_back(matrix.diagonal()[position]);
-    const std::size_t size = positions.size(), count = fresh_.size();
-    if (count == 0) return;
-    spare_.resize(count * size);
-    std::vector<Index> missing;
-    std::vector<std::size_t> places;
-    for (std::size_t f = 0; f < count; ++f) {
-      const Index newcomer = positions[fresh_[f]];
-      if (const Real* row = matrix.held(newcomer, active)) {
-        for (std::size_t r = 0; r < size; ++r) spare_[f * size + r] = row[positions[r]];
-      } else {
-        missing.push_back(newcomer), places.push_back(f);
-      }
-    }
-    computed_.resize(missing.size() * size);
-    if (!missing.empty()) matrix.submatrix(missing, positions, computed_.data());
-    for (std::size_t m = 0; m < places.size(); ++m)
-      std::copy_n(&computed_[m * size], size, &spare_[places[m] * size]);
-    std::vector<char> is_fresh(size, 0);
-    for (std::size_t f = 0; f < count; ++f) {
-      std::copy_n(&spare_[f * size], size, rows_.at(fresh_[f]));
-      is_fresh[fresh_[f]] = 1;
-    }
-    std::vector<Index> others;
-    for (std::size_t r = 0; r < size; ++r)
-      if (!is_fresh[r]) others.push_back(static_cast<Index>(r));
-    constexpr std::size_t tile = 16;  // a transpose, in pieces that stay in the cache
-    for (std::size_t first = 0; first < others.size(); first += tile)
-      for (std::size_t f = 0; f < count; ++f)
-        for (std::size_t k = first; k < std::min(first + tile, others.size()); ++k)
-          rows_.at(others[k])[fresh_[f]] = spare_[f * size + others[k]];
   }
 
   static bool any_free(const Dual& dual, Index k) {
@@ -275,27 +210,11 @@ class Blocks final : public WorkingSet<Real> {
     return changed.size();
   }
 
-  static constexpr Index nobody = -1;
-
-  // In values. Rows as long as a block, often a power of two, would put a column of the matrix into
-  // very few places of the processor's cache.
-  static constexpr Index cache_line = 64 / sizeof(Real);
-
-  struct Member {
-    Index example;
-    std::int64_t entered;  // the larger the newer
-  };
-
   Index size_;
   const bool keep_rows_;
-  std::vector<Member> members_;  // by slot
-  std::vector<Index> fresh_;     // slots of newcomers
-  std::int64_t entries_ = 0;
-  SmallMatrix<Real> rows_;
+  BlockRows<Real> rows_;
   SmallProblem<Real> problem_;
   ActiveNewton<Real> newton_;
-  std::vector<Real> spare_;     // rows of newcomers, before they are put in place
-  std::vector<Real> computed_;  // those of them that are not in the cache
   std::optional<ShrinkingByChanges<Real>> shrinking_;
 };
 
