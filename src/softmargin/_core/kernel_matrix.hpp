@@ -192,7 +192,7 @@ class KernelMatrix {
   std::int64_t rows_computed = 0, evaluations = 0, hits = 0;
 
  private:
-  static constexpr std::size_t batch_rows = 256;
+  static constexpr std::size_t batch_rows = 512;
 
   static bool is_identity(const std::vector<Index>& ids) {
     for (std::size_t k = 0; k < ids.size(); ++k)

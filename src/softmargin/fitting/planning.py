@@ -22,13 +22,10 @@ LARGE = 20_000
 """From this many examples on, larger blocks pay: they need fewer rounds, which saves more time than
 their larger sub-problems cost."""
 
-BLOCK_OF_EXAMPLES = 256
-"""Examples of a block of the machines for all classes at once.  Of 128, 256 and 512, this took the
-least time or nearly so in single runs on seven data sets (docs/engineering/multiclass.md)."""
-
-MANY_CLASSES, LARGE_BLOCK = 100, 1024
-"""With many classes, each has few examples: those of a small block hardly depend on each other, so
-that a block gains little.  On 242 classes, blocks of 1,024 took 0.6 times the time."""
+SMALL_BLOCK, LARGE_BLOCK, MANY_CLASSES = 256, 1024, 100
+"""The machines for all classes at once take blocks of a sixteenth of the examples within these
+limits.  Where there are many classes, each has few examples, and those of a small block hardly
+depend on each other: then blocks are large (docs/engineering/multiclass.md)."""
 
 TOGETHER = 2**17
 """The most examples of problems that are solved together: their arrays stay small."""
@@ -97,8 +94,8 @@ def plan_all_classes(
     elif working_set != "auto":
         rule, reason = BY_EXAMPLE[working_set], "as asked"
     else:
-        most = LARGE_BLOCK if classes >= MANY_CLASSES and n < LARGE else BLOCK_OF_EXAMPLES
-        size = min(most, max(n, 2))
+        most = LARGE_BLOCK if classes >= MANY_CLASSES else min(n // 16, LARGE_BLOCK)
+        size = min(max(most, SMALL_BLOCK), max(n, 2))
         rule, reason = Block(size, newton=True), f"all classes at once: blocks of {size} examples"
     return Plan(rule, _arithmetics(precision, n, kernel), reason)
 

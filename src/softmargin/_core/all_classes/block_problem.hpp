@@ -36,6 +36,7 @@ class BlockProblem {
   void clear() {
     members_.clear();
     variables_.clear();
+    values_needed_ = 0;
     for (List& list : lists_) list.members.clear(), list.scores.clear();
   }
 
@@ -50,25 +51,22 @@ class BlockProblem {
   }
 
   // How many kernel values the lists have.
-  std::size_t values_needed() const {
-    std::size_t count = 0;
-    for (const List& list : lists_) count += list.members.size() * stride_of(list);
-    return count;
-  }
+  std::size_t values_needed() const { return values_needed_; }
 
   // Called after the last member: write(members, stride, out) writes the kernel values of the
   // members of a list with each other, row after row.
   template <class Write>
   void fill(Write write) {
-    values_.resize(values_needed());
-    std::size_t start = 0;
+    std::size_t size = 0;
     for (List& list : lists_) {
-      list.stride = stride_of(list);
-      list.start = start;
+      list.stride = (list.members.size() + lane - 1) / lane * lane;
       list.scores.resize(list.stride);
-      if (!list.members.empty()) write(list.members, list.stride, &values_[start]);
-      start += list.members.size() * list.stride;
+      list.start = size;
+      size += list.members.size() * list.stride;
     }
+    values_.resize(size);
+    for (List& list : lists_)
+      if (!list.members.empty()) write(list.members, list.stride, &values_[list.start]);
   }
 
   Index classes() const { return static_cast<Index>(lists_.size()); }
@@ -118,11 +116,8 @@ class BlockProblem {
     std::size_t stride = 0, start = 0;  // of its values
   };
 
-  static std::size_t stride_of(const List& list) {
-    return (list.members.size() + lane - 1) / lane * lane;
-  }
-
   void enter(Index c, double score) {
+    values_needed_ += 2 * lists_[c].members.size() + 1;
     lists_[c].members.push_back(size() - 1);
     lists_[c].scores.push_back(score);
   }
@@ -131,6 +126,7 @@ class BlockProblem {
   std::vector<Variable> variables_;
   std::vector<List> lists_;
   std::vector<Real> values_;
+  std::size_t values_needed_ = 0;
   mutable std::vector<const Real*> rows_;
 };
 

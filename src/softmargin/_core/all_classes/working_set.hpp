@@ -124,18 +124,25 @@ class WorkingSet {
 
   StepResult block_step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
                         double tolerance, std::int64_t most_iterations) {
-    const std::vector<Index> members = choose(problem, matrix.order(), violations);
-    const double worst = typical(violations, members);
-    const double enough = std::max(0.1 * worst, 0.5 * tolerance);
-    rows_.update(matrix, members, problem.active);
+    const std::vector<Index> positions = choose(problem, matrix.order(), violations);
+    rows_.update(matrix, positions, problem.active);
+    const std::vector<Index> slots = most_violating_first(positions, violations);
+    const double typical = violations[positions[slots[slots.size() / 20]]];
+    std::vector<Index> members;
     block_.clear();
-    for (Index k : members) add_to_block(problem, k, worst);
+    for (Index slot : slots) {
+      if (block_.values_needed() > most_values()) break;
+      members.push_back(positions[slot]);
+      add_to_block(problem, members.back(), typical);
+    }
     block_.fill([&](const std::vector<Index>& list, std::size_t stride, Real* out) {
       for (std::size_t r = 0; r < list.size(); ++r, out += stride) {
-        const Real* row = rows_.matrix().at(list[r]);
-        for (std::size_t t = 0; t < list.size(); ++t) out[t] = row[list[t]];
+        const Real* row = rows_.matrix().at(slots[list[r]]);
+        for (std::size_t t = 0; t < list.size(); ++t) out[t] = row[slots[list[t]]];
       }
     });
+    // A few examples may violate the conditions far more than the others.
+    const double enough = std::max(0.1 * typical, 0.5 * tolerance);
     StepResult result = solve(enough, most_iterations, matrix.interruption());
     if (result.given_up) return result;
     write_back(problem, matrix, members, result);
@@ -143,21 +150,28 @@ class WorkingSet {
     return result;
   }
 
-  double typical(const std::vector<double>& violations, const std::vector<Index>& members) const {
-    std::vector<double> found;
-    for (Index k : members) found.push_back(violations[k]);
-    const auto place = found.begin() + static_cast<std::ptrdiff_t>(0.95 * found.size());
-    std::nth_element(found.begin(), place, found.end());
-    return *place;
+  static std::vector<Index> most_violating_first(const std::vector<Index>& positions,
+                                                 const std::vector<double>& violations) {
+    std::vector<Index> slots(positions.size());
+    std::iota(slots.begin(), slots.end(), Index(0));
+    std::sort(slots.begin(), slots.end(), [&](Index a, Index b) {
+      const Index k = positions[a], l = positions[b];
+      return violations[k] != violations[l] ? violations[k] > violations[l] : k < l;
+    });
+    return slots;
   }
+
+  // Where examples have very many variables, a block has fewer examples.
+  std::size_t most_values() const { return std::size_t{8} * size_ * size_; }
 
   void add_member(const Problem& problem, Index k) {
     const std::int32_t label = problem.label[k];
     block_.add_member(label, problem.upper[k], problem.curvature[k], problem.scores.at(label, k));
   }
 
-  // With the variables above zero, and those of the classes with the largest errors, if these are
-  // not far below zero.
+  // With the variables that are free or whose errors are not far from zero. Of those at zero, only
+  // the ones with the largest errors, so that the lists of a block have about as many kernel values
+  // as the block.
   void add_to_block(const Problem& problem, Index k, double margin) {
     const std::int32_t label = problem.label[k];
     const double base = 1 - problem.scores.at(label, k);
@@ -165,13 +179,14 @@ class WorkingSet {
     others_.clear();
     for (Index c = 0; c < problem.classes; ++c) {
       const double beta = problem.beta.at(c, k), score = problem.scores.at(c, k);
+      if (!capped && beta == problem.upper[k] && base + score > margin) continue;
       if (beta > 0) {
         block_.add_variable(c, beta, score);
       } else if (c != label && base + score > -margin) {
         others_.push_back({score, (c + k) % problem.classes, c});
       }
     }
-    const std::size_t most = most_others(problem.classes);
+    const std::size_t most = std::max<std::size_t>(3, std::sqrt(problem.classes));
     if (others_.size() > most)
       std::nth_element(others_.begin(), others_.begin() + most, others_.end(),
                        [](const Other& a, const Other& b) {
@@ -179,11 +194,6 @@ class WorkingSet {
                        });
     for (std::size_t j = 0; j < std::min(most, others_.size()); ++j)
       block_.add_variable(others_[j].cls, 0, others_[j].score);
-  }
-
-  // The lists of a block then have about as many kernel values as the block.
-  static std::size_t most_others(Index classes) {
-    return std::max<std::size_t>(3, static_cast<std::size_t>(std::sqrt(classes)));
   }
 
   // A Newton step on all free variables of active examples, if it is due and their kernel values
@@ -396,6 +406,7 @@ class WorkingSet {
     note_work(work + 1.5 * block_.size_of(member.label), gain, result);
   }
 
+  static constexpr bool capped = std::is_same_v<Machine, linear::CrammerSinger>;
   static constexpr int most_passes = 50, most_sweeps = 2;
   const Rule rule_;
   const Index size_, most_free_;
