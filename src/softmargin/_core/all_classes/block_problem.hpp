@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -64,9 +65,15 @@ class BlockProblem {
       list.start = size;
       size += list.members.size() * list.stride;
     }
-    values_.resize(size);
-    for (List& list : lists_)
-      if (!list.members.empty()) write(list.members, list.stride, &values_[list.start]);
+    make_room(size);
+    for (List& list : lists_) {
+      if (list.members.empty()) continue;
+      Real* values = &values_[list.start];
+      write(list.members, list.stride, values);
+      for (std::size_t r = 0; r < list.members.size(); ++r)
+        std::fill(values + r * list.stride + list.members.size(), values + (r + 1) * list.stride,
+                  Real(0));
+    }
   }
 
   Index classes() const { return static_cast<Index>(lists_.size()); }
@@ -116,6 +123,14 @@ class BlockProblem {
     std::size_t stride = 0, start = 0;  // of its values
   };
 
+  // The values are whatever was in memory: writing zeros first would take a noticeable time.
+  void make_room(std::size_t size) {
+    if (size <= room_) return;
+    values_.reset();
+    values_.reset(new Real[size + size / 4]);
+    room_ = size + size / 4;
+  }
+
   void enter(Index c, double score) {
     values_needed_ += 2 * lists_[c].members.size() + 1;
     lists_[c].members.push_back(size() - 1);
@@ -125,8 +140,8 @@ class BlockProblem {
   std::vector<Member> members_;
   std::vector<Variable> variables_;
   std::vector<List> lists_;
-  std::vector<Real> values_;
-  std::size_t values_needed_ = 0;
+  std::unique_ptr<Real[]> values_;
+  std::size_t room_ = 0, values_needed_ = 0;
   mutable std::vector<const Real*> rows_;
 };
 

@@ -325,7 +325,7 @@ class FreeStep {
     }
   }
 
-  static constexpr int most_products = 100;
+  static constexpr int most_products = 50;
   const Index most_factored_;
   std::vector<Free> free_, by_room_;
   std::vector<std::vector<Index>> touched_;  // a list of places for each class

@@ -142,7 +142,7 @@ class WorkingSet {
       }
     });
     // A few examples may violate the conditions far more than the others.
-    const double enough = std::max(0.1 * typical, 0.5 * tolerance);
+    const double enough = std::max(0.2 * typical, 0.5 * tolerance);
     StepResult result = solve(enough, most_iterations, matrix.interruption());
     if (result.given_up) return result;
     write_back(problem, matrix, members, result);
