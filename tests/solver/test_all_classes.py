@@ -244,8 +244,8 @@ def test_float32_rows_reach_the_certificate(machine):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_newton_step_uses_cached_rows_where_its_own_matrix_would_be_too_large(machine):
-    # 1 MB: a step collects the values of 181 examples; here nearly all of 300 are support vectors.
+def test_a_newton_step_where_its_own_matrix_would_be_too_large(machine):
+    # 1 MB: a matrix has at most 181 variables; here nearly all of 300 examples are support vectors.
     rng = np.random.default_rng(0)
     y = np.arange(300) % 20
     X = rng.normal(size=(300, 10)) + rng.normal(size=(20, 10))[y]
@@ -261,6 +261,28 @@ def test_a_newton_step_uses_cached_rows_where_its_own_matrix_would_be_too_large(
     first, second = (one.solution_.dual_objective for one in found)
     assert first == pytest.approx(second, rel=1e-9)
     np.testing.assert_allclose(*(one.decision_function(X) for one in found), atol=1e-5)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("newton", [True, False])
+def test_blocks_with_some_of_the_variables_reach_the_optimum_of_all(machine, C, newton):
+    """With 40 classes, a block has only some variables of an example; with C = 0.01 nearly all are
+    at their bound, and small blocks end before they have all their examples."""
+    rng = np.random.default_rng(4)
+    y = np.arange(200) % 40
+    X = rng.normal(size=(200, 6)) + 1.5 * rng.normal(size=(40, 6))[y]
+    options = {"C": C, "gamma": 0.2, "gap_tol": 1e-10}
+    expected = fitted(machine, X, y, working_set="most-violating-example", **options)
+    for size in (2, 4, 30, 200):
+        found = fitted(machine, X, y, working_set=Block(size=size, newton=newton), **options)
+        assert found.solution_.converged
+        assert found.solution_.dual_objective == pytest.approx(
+            expected.solution_.dual_objective, rel=1e-9
+        )
+        np.testing.assert_allclose(
+            found.decision_function(X), expected.decision_function(X), atol=1e-5
+        )
 
 
 def test_rows_of_zeros_cost_what_they_must():

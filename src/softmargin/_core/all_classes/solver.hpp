@@ -115,7 +115,7 @@ class Solver final : public AnySolver {
     }
     state_.violation = worst;
     const std::int64_t next = most_rounding_ < infinity ? std::min(last_, next_look_) : last_;
-    const StepResult step = working_set_.step(problem_, matrix_, violations_, worst, tolerance_,
+    const StepResult step = working_set_.step(problem_, matrix_, violations_, tolerance_,
                                               std::max<std::int64_t>(next - state_.iterations, 1));
     if (step.given_up) return;
     state_.iterations += step.iterations;

@@ -1,18 +1,19 @@
 // The examples of a step, and the step. Each rule names one example, whose problem is solved
-// exactly, or a block of examples. A block's problem is solved by passes over its examples, on
-// kernel values that stay in the processor's cache; then the scores of all active examples are
-// updated with the rows of those that changed, in batches.
+// exactly, or a block of examples (block_descent.hpp). Then the scores of all active examples are
+// updated with the rows of those that changed, in batches. In between, Newton steps are taken on
+// all free variables where they pay.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "../kernel_matrix.hpp"
 #include "../working_set/block_rows.hpp"
-#include "free_step.hpp"
+#include "block_descent.hpp"
 #include "problem.hpp"
 #include "scores.hpp"
 
@@ -22,14 +23,6 @@ enum class Rule {
   most_violating,  // the example with the largest KKT violation
   maximum_gain,    // the largest gain among examples with a cached row and the most violating one
   block            // many violating examples
-};
-
-struct StepResult {
-  std::int64_t iterations = 0;  // problems of an example that were solved
-  double gain = 0;              // of the dual objective
-  double work = 0;              // in the unit of newton_schedule.hpp
-  bool moved = false;
-  bool given_up = false;  // stopped before anything changed
 };
 
 // Adds the rows of the `changed` examples to the scores of the examples [begin, end).
@@ -56,13 +49,14 @@ class WorkingSet {
         visit_(classes),
         rows_(size_),
         block_(classes),
-        step_(most_free) {}
+        step_(most_free),
+        descent_(classes, most_free > 0) {}
 
   Index rows_in_use() const { return size_ + 2; }
 
-  // `violations` has one for each active example, the largest of which is `worst`.
+  // `violations` has one for each active example.
   StepResult step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
-                  double worst, double tolerance, std::int64_t most_iterations) {
+                  double tolerance, std::int64_t most_iterations) {
     if (rule_ == Rule::block) {
       if (const StepResult taken = free_step(problem, matrix, tolerance);
           taken.moved || taken.given_up)
@@ -80,6 +74,12 @@ class WorkingSet {
   }
 
  private:
+  // A class of an example that its variable, which is zero, may enter; equal scores take turns.
+  struct Other {
+    double score;
+    Index turn, cls;
+  };
+
   Index best_gain(const Problem& problem, Matrix& matrix, const std::vector<double>& violations,
                   Index most_violating) {
     Index best = most_violating;
@@ -143,7 +143,8 @@ class WorkingSet {
     });
     // A few examples may violate the conditions far more than the others.
     const double enough = std::max(0.2 * typical, 0.5 * tolerance);
-    StepResult result = solve(enough, most_iterations, matrix.interruption());
+    StepResult result =
+        descent_.solve(block_, step_, enough, most_iterations, matrix.interruption());
     if (result.given_up) return result;
     write_back(problem, matrix, members, result);
     schedule_.worked(result.work, result.gain);
@@ -293,7 +294,7 @@ class WorkingSet {
       if (const Index k = order.position_of[member.example];
           k < problem.active && violations[k] > 0)
         kept.push_back(k);
-    keep_most(kept, size_ - size_ / 4);
+    keep_most(kept, size_ - std::max<Index>(size_ / 4, 1));
     std::vector<char> taken(problem.active, 0);
     for (Index k : kept) taken[k] = 1;
     for (std::size_t slot = 0; slot < positions.size(); ++slot)
@@ -329,98 +330,16 @@ class WorkingSet {
       std::copy_n(&rows[r * count], count, out + places[r] * stride);
   }
 
-  // Passes over the examples of a block, the most violating first, until none violates the
-  // conditions by more than `enough`; and Newton steps where they pay. A pass visits its examples
-  // again, as long as most of them move.
-  StepResult solve(double enough, std::int64_t most_iterations, Interruption& interruption) {
-    StepResult result;
-    inner_schedule_.restart();
-    for (int pass = 0; pass < most_passes && result.iterations < most_iterations; ++pass) {
-      const std::vector<Index> order = violating(enough, result);
-      if (order.empty()) break;
-      for (int sweep = 0; sweep < most_sweeps; ++sweep) {
-        interruption.ask(0);
-        if (interruption.stopped()) return {.given_up = true};
-        const std::int64_t before = result.iterations;
-        for (Index m : order) {
-          if (result.iterations >= most_iterations) break;
-          move(m, enough, result);
-        }
-        if (2 * (result.iterations - before) < static_cast<std::int64_t>(order.size())) break;
-      }
-      if (result.iterations < most_iterations) inner_free_step(enough, interruption, result);
-    }
-    return result;
-  }
-
-  // The members that violate the conditions by more than `enough`, the most violating first.
-  std::vector<Index> violating(double enough, StepResult& result) {
-    std::vector<std::pair<double, Index>> found;
-    for (Index m = 0; m < block_.size(); ++m) {
-      visit_.look_in(block_, m);
-      if (const double violation = visit_.violation(); violation > enough)
-        found.push_back({-violation, m});
-    }
-    std::sort(found.begin(), found.end());
-    std::vector<Index> members;
-    for (const auto& one : found) members.push_back(one.second);
-    note_work(200.0 * block_.size(), 0, result);
-    return members;
-  }
-
-  void inner_free_step(double enough, Interruption& interruption, StepResult& result) {
-    if (most_free_ == 0 || !inner_schedule_.is_due(0.5 * last_inner_work_)) return;
-    step_.find(block_);
-    last_inner_work_ = step_.work();
-    if (step_.violation() <= enough || !inner_schedule_.is_due(last_inner_work_)) return;
-    const NewtonResult taken = step_.take(block_, enough, interruption);
-    inner_schedule_.taken(taken.work, taken.gain);
-    result.gain += taken.gain;
-    result.work += taken.work;
-    ++result.iterations;
-  }
-
-  void note_work(double work, double gain, StepResult& result) {
-    inner_schedule_.worked(work, gain);
-    result.gain += gain;
-    result.work += work;
-  }
-
-  void move(Index m, double enough, StepResult& result) {
-    visit_.look_in(block_, m);
-    if (visit_.violation() <= 0.5 * enough) return;
-    const double gain = visit_.solve();
-    ++result.iterations;
-    const auto variables = block_.variables(m);
-    double sum = 0, work = 500;
-    for (Index j = 0; j < visit_.size(); ++j) {
-      const double change = visit_.change(j);
-      if (change == 0) continue;
-      variables[j].beta = visit_.to(j);
-      block_.add(variables[j].cls, variables[j].place, -change);
-      sum += change;
-      work += 100 + 1.5 * block_.size_of(variables[j].cls);
-    }
-    const auto& member = block_.member(m);
-    if (sum != 0) block_.add(member.label, member.place, sum);
-    note_work(work + 1.5 * block_.size_of(member.label), gain, result);
-  }
-
   static constexpr bool capped = std::is_same_v<Machine, linear::CrammerSinger>;
-  static constexpr int most_passes = 50, most_sweeps = 2;
   const Rule rule_;
   const Index size_, most_free_;
   Visit<Machine> visit_;
   BlockRows<Real> rows_;
   BlockProblem<Real> block_;
   FreeStep<Real, Machine> step_;
-  NewtonSchedule schedule_, inner_schedule_;
-  double last_work_ = 0;        // of the last step on all free variables
-  double last_inner_work_ = 0;  // of the last one in a block
-  struct Other {
-    double score;
-    Index turn, cls;
-  };
+  BlockDescent<Real, Machine> descent_;
+  NewtonSchedule schedule_;
+  double last_work_ = 0;       // of the last step on all free variables
   std::vector<Other> others_;  // classes of an example whose variable is zero
 };
 
