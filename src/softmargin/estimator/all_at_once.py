@@ -36,7 +36,7 @@ class AllAtOnce(ExamplesByClass):
 
     def layout(self, answers: list[Any]) -> tuple[Indices, Indices, Array]:
         (answer,) = answers
-        coef = answer.coef.reshape(len(self.labels), len(self.order))
+        coef = np.reshape(answer.coef, (len(self.labels), len(self.order)))
         return self.support(coef[1:] - coef[:1] if len(self.labels) == 2 else coef)
 
     def intercept(self, found: Array) -> Array:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,7 @@ class CertificateCost:
     evaluations: int = 0
     last: tuple[float, float] = field(default_factory=lambda: _now())
 
-    def seconds(self, status: Any, beta: list[Array], again: bool) -> float:
+    def seconds(self, status: Any, beta: Sequence[Array], again: bool) -> float:
         """The estimate.  `again`: the certificate computes all its kernel values again, in a more
         precise arithmetic."""
         now, before = _now(), self.last
@@ -53,7 +55,7 @@ class CertificateCost:
         busier = max(self.stretch / self.stretch_of_rate, 1.0)
         values = float(status.to_rebuild)
         if again:
-            vectors = int(np.count_nonzero(np.any(beta, axis=0)))
+            vectors = int(np.count_nonzero(reduce(np.logical_or, beta)))
             values += MORE_EXACT_COST * vectors * self.examples
         return self.overrun + busier * self.rate * values
 

@@ -29,10 +29,11 @@ class Answers:
     """The answers of some problems of a fit, in the same arrays."""
 
     numbers: range
-    coef: Array
+    coef: Any
+    """As in `Model`."""
     intercept: Array
     certificates: Certificates
-    beta: list[Array]
+    beta: Sequence[Array]
     held_out: Array | None = None
     """For each variable, the decision value of its example in the fold that holds it out; None if
     the folds were not solved."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,7 @@ class _End:
     """Where a run of the core ended."""
 
     solver: Any
+    """None unless its kernel rows are still needed."""
     model: Model
     status: Any
     reason: StopReason
@@ -192,7 +193,7 @@ class _Run:
         return more_exact if self._rounding(more_exact, coefs) <= 0.5 * rounding else None
 
     def certified(
-        self, model: Model, gradient: Array, status: Any, point: Point
+        self, model: Model, gradient: Any, status: Any, point: Point
     ) -> tuple[Model, float]:
         """The model of a solved problem, and the violation that the rounding error of its decision
         values is compared with.  If rounding could affect the gap, a sample of decision values is
@@ -236,11 +237,13 @@ class _Run:
 
         return gradient
 
-    def _measured_rounding(self, coefs: list[Array], scores: Array, more_exact: str) -> float:
+    def _measured_rounding(
+        self, coefs: Sequence[Array], scores: Sequence[Array], more_exact: str
+    ) -> float:
         """The root mean square of the rounding of a difference of two scores, at some support
         vectors; `coefs` and `scores` have a row for each class."""
         rows, ids = self.source(more_exact)
-        some = np.flatnonzero(np.any(coefs, axis=0))
+        some = np.flatnonzero(reduce(np.logical_or, coefs))
         some = some[:: max(len(some) // SAMPLE, 1)]
         squares = 0.0
         for coef, score in zip(coefs, scores, strict=True):
@@ -249,7 +252,7 @@ class _Run:
             squares += float(np.sum((exact - score[some]) ** 2))
         return math.sqrt(2 * squares / (len(coefs) * max(len(some), 1)))
 
-    def _rounding(self, arithmetic: str, coefs: list[Array]) -> float:
+    def _rounding(self, arithmetic: str, coefs: Sequence[Array]) -> float:
         """The rounding error of a decision value; with several kernel expansions (one per class),
         that of the difference of two scores."""
         rows, ids = self.source(arithmetic)
@@ -277,10 +280,11 @@ class _Run:
         if status.outcome != _core.Outcome.imprecise:
             status = solver.finish()
         point = self._point(solver, status, start, begin)
-        model, enough = self._model(solver), self.enough_if_stopped(status)
+        gradient, enough = self.dual.gradient(solver), self.enough_if_stopped(status)
+        model = self.formulation.model(point.beta, gradient)
         if reason.final:
-            model, enough = self.certified(model, self.dual.gradient(solver), status, point)
-        return _End(solver, model, status, reason, point, enough)
+            model, enough = self.certified(model, gradient, status, point)
+        return _End(solver if self.keep_rows else None, model, status, reason, point, enough)
 
     def _solver(self, start: Point) -> Any:
         rule, (rows, ids) = self.plan.working_set, self.source(start.precision)
@@ -321,7 +325,7 @@ class _Run:
 
         def look(status: Any) -> StopReason | None:
             if cost:
-                now = self._point(solver, status, start, begin)
+                now = replace(start, beta=self.dual.variables(solver))
                 again = self.more_exact(now, self.enough_if_stopped(status)) is not None
                 self.settings.watch.reserve(self.problem, cost.seconds(status, now.beta, again))
             stop = self._look(solver, status, start.effort)
@@ -380,6 +384,6 @@ class _Run:
         )
 
     def _point(self, solver: Any, status: Any, start: Point, begin: float) -> Point:
-        beta = self.dual.variables(solver)
+        beta = list(self.dual.variables(solver))
         effort = start.effort.plus(status, time.perf_counter() - begin)
         return Point(beta, start.precision, effort)

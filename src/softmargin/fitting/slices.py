@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +42,7 @@ class Point:
     """The state of a problem: its variables (by part; for a linear machine, as in CSR), the
     precision in use, and the effort so far.  A solver can start from any point."""
 
-    beta: list[Any]
+    beta: Sequence[Any]
     precision: str
     effort: Effort = field(default_factory=Effort)
 

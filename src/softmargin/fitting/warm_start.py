@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,7 +70,7 @@ class KeptGroup:
 
     @classmethod
     def of(
-        cls, ids: Indices, starts: NDArray[np.int64], beta: list[Array], dual: Dual
+        cls, ids: Indices, starts: NDArray[np.int64], beta: Sequence[Array], dual: Dual
     ) -> KeptGroup:
         parts = []
         for values, part in zip(beta, dual.parts, strict=True):

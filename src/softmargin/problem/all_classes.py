@@ -9,12 +9,17 @@ The loss of an example of class y is the sum over the other classes of max(0, 1 
 (Weston-Watkins) or the largest of them (Crammer-Singer).  The dual variables are beta_ic for
 c != y, in [0, C_i], for Crammer-Singer with a sum of at most C_i; then a_ic = -beta_ic, and a_iy is
 the sum of the example's beta.  There is no intercept.  ``_core/all_classes`` solves it.
+
+A table with a number for each example and class may take more memory than the kernel rows.  So
+variables, scores and coefficients are read row by row, and a row exists only while it is used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial, reduce
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +27,26 @@ from numpy.typing import NDArray
 from softmargin.problem.formulations import Array, Dual, Model, Part, built_once
 
 MACHINES = ("weston_watkins", "crammer_singer")
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Rows(Sequence[Row]):
+    """A row for each class, computed each time it is asked for."""
+
+    classes: int
+    row: Callable[[int], Row]
+
+    def __len__(self) -> int:
+        return self.classes
+
+    @overload
+    def __getitem__(self, c: int) -> Row: ...
+    @overload
+    def __getitem__(self, c: slice) -> list[Row]: ...
+    def __getitem__(self, c: int | slice) -> Row | list[Row]:
+        chosen = range(self.classes)[c]
+        return self.row(chosen) if isinstance(chosen, int) else [self.row(one) for one in chosen]
 
 
 @dataclass(frozen=True)
@@ -35,56 +60,55 @@ class AllClassesDual(Dual):
 
     keeps_sums = False
 
-    def solver(self, core: Any, beta: list[Array], **options: Any) -> Any:
+    def solver(self, core: Any, beta: Sequence[Array], **options: Any) -> Any:
         given = {name: options.pop(name) for name in ("rule", "block_size", "newton")}
         for name in ("gain_rows", "eta", "keep_rows"):  # options of rules for pairs
             options.pop(name)
         return core.all_classes_solver(
             labels=self.codes,
             upper=self.C,
-            start=np.ascontiguousarray(np.stack(beta, axis=1)),
+            start=list(beta),
             machine=self.machine,
             **given,
             **options,
         )
 
-    def variables(self, solver: Any) -> list[Array]:
-        return list(solver.variables())
+    def variables(self, solver: Any) -> Sequence[Array]:
+        return Rows(len(self.parts), solver.variables)
 
-    def gradient(self, solver: Any) -> Array:
+    def gradient(self, solver: Any) -> Any:
         """The scores: a row per class."""
-        scores: Array = solver.scores()
-        return scores
+        return Rows(len(self.parts), solver.scores)
 
-    def coefficients(self, beta: list[Array]) -> list[Array]:
+    def coefficients(self, beta: Sequence[Array]) -> Sequence[Array]:
         """The coefficients a of each class."""
-        a = -np.stack(beta)
-        a[self.codes, np.arange(len(self.codes))] = np.sum(beta, axis=0)
-        return list(a)
+        return Rows(len(beta), partial(self._coefficients_of, beta, reduce(np.add, beta)))
 
-    def reach(self, beta: list[Array]) -> Array:
-        used = np.count_nonzero(np.stack(beta), axis=0)
+    def _coefficients_of(self, beta: Sequence[Array], total: Array, c: int) -> Array:
+        return np.where(self.codes == c, total, -beta[c])
+
+    def reach(self, beta: Sequence[Array]) -> Array:
+        used = np.asarray(sum(own != 0 for own in beta))
         return np.where(used > 0, used if self.machine == "weston_watkins" else 1, 0) * self.C**2
 
-    def feasible(self, beta: list[Array]) -> list[Array]:
+    def feasible(self, beta: Sequence[Array]) -> list[Array]:
         """For variables within their bounds: those of Crammer-Singer whose sum is too large are
         scaled down."""
         if self.machine == "weston_watkins":
-            return beta
-        total = np.sum(beta, axis=0)
+            return list(beta)
+        total = reduce(np.add, beta)
         scale = np.where(total > self.C, self.C / np.where(total > 0, total, 1.0), 1.0)
         return [values * scale for values in beta]
 
-    def distances(self, beta: list[Array]) -> tuple[Array, Array]:
+    def distances(self, beta: Sequence[Array]) -> tuple[Array, Array]:
         """The coefficients of each example, and how much each can differ at any other feasible
         point; both have a column per class."""
         a = np.stack(self.coefficients(beta), axis=1)
-        classes = len(self.parts)
-        own_most = self.C * (classes - 1 if self.machine == "weston_watkins" else 1)
-        lower, upper = np.repeat(-self.C[:, None], classes, axis=1), np.zeros_like(a)
         own = np.arange(len(a)), self.codes
-        lower[own], upper[own] = 0.0, own_most
-        return a, np.maximum(a - lower, upper - a)
+        own_most = self.C * (len(self.parts) - 1 if self.machine == "weston_watkins" else 1)
+        reach = np.maximum(a + self.C[:, None], -a)
+        reach[own] = np.maximum(a[own], own_most - a[own])
+        return a, reach
 
 
 @dataclass(frozen=True)
@@ -101,32 +125,33 @@ class AllClasses:
     @built_once
     def dual(self) -> Dual:
         zero = np.zeros_like(self.C)
-        parts = tuple(
-            Part(zero, zero, np.where(self.codes == c, 0.0, self.C)) for c in range(self.classes)
-        )
+        parts = Rows(self.classes, partial(self._part, zero))
         return AllClassesDual(zero, parts, codes=self.codes, C=self.C, machine=self.machine)
+
+    def _part(self, zero: Array, c: int) -> Part:
+        return Part(zero, zero, np.where(self.codes == c, 0.0, self.C))
 
     def at_zero(self) -> Array:
         """The primal objective of zero scores, where the solver starts; the dual one is zero."""
         errors = self.classes - 1 if self.machine == "weston_watkins" else 1
         return np.array([errors * self.C.sum()])
 
-    def model(self, beta: list[Array], gradient: Array) -> Model:
-        """`gradient` has the scores of the examples; ``coef`` is a row per class, flattened."""
-        a, scores = np.stack(self.dual().coefficients(beta)), gradient
-        own = self.codes, np.arange(len(self.codes))
-        errors = 1.0 - scores[own] + scores
-        errors[own] = 0.0
-        used = (np.stack(beta) * errors).sum(axis=0)
-        errors = np.maximum(errors, 0.0)
-        loss = errors.sum(axis=0) if self.machine == "weston_watkins" else errors.max(axis=0)
+    def model(self, beta: Sequence[Array], gradient: Sequence[Array]) -> Model:
+        """`gradient` has the scores of the examples; it and ``coef`` have a row per class."""
+        coef = self.dual().coefficients(beta)
+        own = np.zeros_like(self.C)
+        for c in range(self.classes):
+            np.copyto(own, gradient[c], where=self.codes == c)
+        used, loss, quadratic = np.zeros_like(own), np.zeros_like(own), 0.0
+        for c in range(self.classes):
+            scores = gradient[c]
+            errors = np.where(self.codes == c, 0.0, 1.0 - own + scores)
+            used += beta[c] * errors
+            errors = np.maximum(errors, 0.0)
+            loss = loss + errors if self.machine == "weston_watkins" else np.maximum(loss, errors)
+            quadratic += float(coef[c] @ scores)
         # The gap is the sum of C loss - beta'errors over the examples, and no term is negative. The
         # difference of the objectives, sum(beta) - quadratic in the dual, would be less accurate.
         gap = float(np.maximum(self.C * loss - used, 0.0).sum())
-        primal = 0.5 * float((a * scores).sum()) + float(self.C @ loss)
-        return Model(
-            coef=a.ravel(),
-            intercept=0.0,
-            primal_objective=primal,
-            dual_objective=primal - gap,
-        )
+        primal = 0.5 * quadratic + float(self.C @ loss)
+        return Model(coef=coef, intercept=0.0, primal_objective=primal, dual_objective=primal - gap)

@@ -13,7 +13,7 @@ than d/2 max |c - b|^2, which the bounds of the variables limit.  That limit is 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,7 +84,9 @@ class ConvexityCheck:
         refuted = self.kernel.positive_semidefinite is False
         return not refuted or (self.affordable and size <= LARGEST)
 
-    def __call__(self, number: int, beta: list[Array], objective: float) -> tuple[Convexity, float]:
+    def __call__(
+        self, number: int, beta: Sequence[Array], objective: float
+    ) -> tuple[Convexity, float]:
         """What is known about the convexity of a problem with this solution, and its allowance."""
         known = self.kernel.positive_semidefinite
         if known and not self.kernel.needs_sums:

@@ -45,17 +45,19 @@ class Part:
 @dataclass(frozen=True)
 class Dual:
     p: Array
-    parts: tuple[Part, ...]
+    parts: Sequence[Part]
     separate: bool = False
 
     keeps_sums: ClassVar[bool] = True
     """Whether the sum of the coefficients is the same at every feasible point."""
 
-    def solver(self, core: Any, beta: list[Array], **options: Any) -> Any:
+    def solver(self, core: Any, beta: Sequence[Array], **options: Any) -> Any:
         """The solver of the core for this problem, at the point `beta`."""
         return core.Solver(p=self.p, parts=self.arrays(beta), separate=self.separate, **options)
 
-    def arrays(self, beta: list[Array] | None = None) -> list[tuple[Array, Array, Array, float]]:
+    def arrays(
+        self, beta: Sequence[Array] | None = None
+    ) -> list[tuple[Array, Array, Array, float]]:
         """The parts as the core takes them, at the point `beta` or at the start."""
         beta = [part.start for part in self.parts] if beta is None else beta
         return [
@@ -63,7 +65,7 @@ class Dual:
             for own, part in zip(beta, self.parts, strict=True)
         ]
 
-    def variables(self, solver: Any) -> list[Array]:
+    def variables(self, solver: Any) -> Sequence[Array]:
         """The variables of the solver's point, by part."""
         return [solver.beta(s) for s in range(len(self.parts))]
 
@@ -71,11 +73,11 @@ class Dual:
         gradient: Array = solver.gradient()
         return gradient
 
-    def coefficients(self, beta: list[Array]) -> list[Array]:
+    def coefficients(self, beta: Sequence[Array]) -> Sequence[Array]:
         """The coefficients of each kernel expansion: here a single one."""
         return [np.sum(beta, axis=0)]
 
-    def reach(self, beta: list[Array]) -> Array:
+    def reach(self, beta: Sequence[Array]) -> Array:
         """For each example, the square of how much its decision value can change the primal
         objective: for a support vector, the width between its bounds; for others, which are outside
         the margin, zero."""
@@ -84,7 +86,7 @@ class Dual:
             squares += np.where(own != 0, (part.upper - part.lower) ** 2, 0.0)
         return squares
 
-    def in_gap(self, beta: list[Array], gradient: Array, within: float) -> NDArray[np.bool_]:
+    def in_gap(self, beta: Sequence[Array], gradient: Array, within: float) -> NDArray[np.bool_]:
         """The examples whose decision value affects the duality gap, if derivatives may be off by
         `within`.  The gap is the sum that `best_threshold` minimises.  A variable at its bound
         contributes nothing to this sum unless its derivative has the wrong sign."""
@@ -102,7 +104,7 @@ class Dual:
                 counts |= (beta[s] > part.lower) & (values[s] < threshold + within)
         return counts
 
-    def feasible(self, beta: list[Array]) -> list[Array]:
+    def feasible(self, beta: Sequence[Array]) -> list[Array]:
         """`beta`, which is within its bounds, changed to have the same sums as the start."""
         if self.separate:
             return [repaired(b, part) for b, part in zip(beta, self.parts, strict=True)]
@@ -114,7 +116,7 @@ class Dual:
         ends = np.cumsum([len(b) for b in beta])[:-1]
         return np.split(repaired(np.concatenate(beta), whole), ends)
 
-    def distances(self, beta: list[Array]) -> tuple[Array, Array]:
+    def distances(self, beta: Sequence[Array]) -> tuple[Array, Array]:
         """The coefficient of each example, and how much it can differ at any other feasible point;
         both have a column for each kernel expansion."""
         coef = np.sum(beta, axis=0)
@@ -127,7 +129,8 @@ class Dual:
 class Model:
     """A decision function and the objectives of the problem that it solves."""
 
-    coef: Array
+    coef: Any
+    """A number for each example; for machines for all classes at once, a row per class."""
     intercept: float
     primal_objective: float
     dual_objective: float
@@ -147,7 +150,7 @@ class Models:
     """By problem number."""
 
     @classmethod
-    def of(cls, formulation: Any, beta: list[Array], gradient: Array) -> Models:
+    def of(cls, formulation: Any, beta: Sequence[Array], gradient: Array) -> Models:
         """The models of all problems of a formulation, or of its only one."""
         if hasattr(formulation, "models"):
             models: Models = formulation.models(beta, gradient)
@@ -163,7 +166,7 @@ class Models:
 
     @classmethod
     def of_all(
-        cls, formulations: Sequence[Any], beta: Sequence[list[Array]], gradient: Sequence[Array]
+        cls, formulations: Sequence[Any], beta: Sequence[Sequence[Array]], gradient: Sequence[Array]
     ) -> list[Models]:
         """The models of many formulations, each with its point.  Models of C-SVC are computed
         together, because for small problems most of the time would be the overhead of NumPy
@@ -180,7 +183,7 @@ class Models:
         each = (np.split(column, np.cumsum(counts)[:-1]) for column in columns)
         return [cls(*model) for model in zip(coef, *each, strict=True)]
 
-    def multiples(self, beta: list[Array], each: Segments) -> Array:
+    def multiples(self, beta: Sequence[Array], each: Segments) -> Array:
         """For each problem, the factor by which b is multiplied to give the coefficients: 1, except
         for nu-SVC."""
         b = np.sum(beta, axis=0)
@@ -221,7 +224,7 @@ def built_once(build: Callable[[Any], Dual]) -> Callable[[Any], Dual]:
 class Formulation(Protocol):
     def dual(self) -> Dual: ...
 
-    def model(self, beta: list[Array], gradient: Array) -> Model: ...
+    def model(self, beta: Sequence[Array], gradient: Array) -> Model: ...
 
 
 @dataclass(frozen=True)
@@ -248,7 +251,7 @@ class CSupportVectorClassification:
         """The primal objective of w = 0, b = 0, where the solver starts; the dual one is zero."""
         return Segments(self.starts, len(self.y)).sum(self.C)
 
-    def models(self, beta: list[Array], gradient: Array) -> Models:
+    def models(self, beta: Sequence[Array], gradient: Array) -> Models:
         dual, each = self.dual(), Segments(self.starts, len(self.y))
         (coef,), f = beta, gradient - dual.p
         b = each.best_threshold(-gradient, coef, dual.parts[0])
@@ -261,7 +264,7 @@ class CSupportVectorClassification:
             dual_objective=each.sum(self.y * coef) - quadratic,
         )
 
-    def model(self, beta: list[Array], gradient: Array) -> Model:
+    def model(self, beta: Sequence[Array], gradient: Array) -> Model:
         return self.models(beta, gradient).only()
 
 
@@ -306,7 +309,7 @@ class NuSupportVectorClassification:
             separate=True,
         )
 
-    def models(self, beta: list[Array], gradient: Array) -> Models:
+    def models(self, beta: Sequence[Array], gradient: Array) -> Models:
         dual, total, each = self.dual(), self.totals(), Segments(self.starts, len(self.y))
         upper, lower = (
             each.best_threshold(-gradient, part_beta, part)
@@ -338,7 +341,7 @@ class NuSupportVectorClassification:
             " if rho is close to zero, lower tol."
         )
 
-    def model(self, beta: list[Array], gradient: Array) -> Model:
+    def model(self, beta: Sequence[Array], gradient: Array) -> Model:
         return self.models(beta, gradient).only()
 
 
@@ -365,7 +368,7 @@ class OneClass:
         start = fill(self.weight, self.nu * float(self.weight.sum()))
         return Dual(p=zero, parts=(Part(start, zero, self.weight),))
 
-    def model(self, beta: list[Array], gradient: Array) -> Model:
+    def model(self, beta: Sequence[Array], gradient: Array) -> Model:
         (coef,) = beta
         rho = -best_threshold([-gradient], beta, self.dual().parts)
         quadratic = 0.5 * dot(coef, gradient)
@@ -398,7 +401,7 @@ class EpsilonSupportVectorRegression:
         """The primal objective of w = 0, b = 0, where the solver starts; the dual one is zero."""
         return np.array([penalty(self.C, np.maximum(0.0, np.abs(self.z) - self.epsilon))])
 
-    def model(self, beta: list[Array], gradient: Array) -> Model:
+    def model(self, beta: Sequence[Array], gradient: Array) -> Model:
         dual = self.dual()
         coef, f = beta[0] + beta[1], gradient + self.z
         b = best_threshold([-(gradient + part.offset) for part in dual.parts], beta, dual.parts)
@@ -438,7 +441,7 @@ class NuSupportVectorRegression:
             separate=True,
         )
 
-    def model(self, beta: list[Array], gradient: Array) -> Model:
+    def model(self, beta: Sequence[Array], gradient: Array) -> Model:
         dual = self.dual()
         above, below = (
             best_threshold([-gradient], [part_beta], [part])
@@ -492,7 +495,7 @@ class Segments:
         return filled
 
 
-def best_threshold(values: list[Array], beta: list[Array], parts: Sequence[Part]) -> float:
+def best_threshold(values: list[Array], beta: Sequence[Array], parts: Sequence[Part]) -> float:
     """The best threshold of a single problem, for the sum over these parts."""
     joint = Part(
         np.empty(0),

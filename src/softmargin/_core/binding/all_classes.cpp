@@ -7,7 +7,6 @@ namespace {
 
 using all_classes::AnySolver;
 using all_classes::Problem;
-using Matrix2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 all_classes::Rule rule_of(const std::string& name) {
   if (name == "most-violating-example") return all_classes::Rule::most_violating;
@@ -16,21 +15,22 @@ all_classes::Rule rule_of(const std::string& name) {
   throw std::invalid_argument("unknown rule " + name);
 }
 
-// `start` has the dual variables: a row per example, a column per class.
+// `start` has the dual variables: a row per class.
 Problem make_problem(const Column<std::int32_t>& labels, const Column<double>& upper,
-                     const Matrix2& start) {
-  const std::size_t size = labels.size(), classes = start.shape(1);
-  if (upper.size() != size || start.shape(0) != size)
+                     const std::vector<Column<double>>& start) {
+  const std::size_t size = labels.size(), classes = start.size();
+  const auto fits = [&](const Column<double>& row) { return row.size() == size; };
+  if (!fits(upper) || !std::all_of(start.begin(), start.end(), fits))
     throw std::invalid_argument("labels, upper and start do not fit together");
   Problem problem(static_cast<Index>(size), static_cast<Index>(classes));
+  for (std::size_t c = 0; c < classes; ++c)
+    std::copy_n(start[c].data(), size, problem.beta.row(static_cast<Index>(c)));
   for (std::size_t k = 0; k < size; ++k) {
     const std::int32_t label = labels.data()[k];
     if (label < 0 || label >= problem.classes)
       throw std::invalid_argument("a label is not the number of a class");
     problem.label[k] = label;
     problem.upper[k] = upper.data()[k];
-    for (std::size_t c = 0; c < classes; ++c)
-      problem.beta.at(static_cast<Index>(c), static_cast<Index>(k)) = start.data()[k * classes + c];
     problem.beta.at(label, static_cast<Index>(k)) = 0;
   }
   return problem;
@@ -39,10 +39,11 @@ Problem make_problem(const Column<std::int32_t>& labels, const Column<double>& u
 template <class Real>
 std::unique_ptr<AnySolver> make_solver(RowSource<Real>& rows, Column<Index> ids,
                                        Column<std::int32_t> labels, Column<double> upper,
-                                       Matrix2 start, const std::string& machine,
-                                       const std::string& rule, Index block_size, bool newton,
-                                       double tolerance, bool shrinking, std::size_t cache_bytes,
-                                       int threads, double gap_tolerance, double most_rounding) {
+                                       std::vector<Column<double>> start,
+                                       const std::string& machine, const std::string& rule,
+                                       Index block_size, bool newton, double tolerance,
+                                       bool shrinking, std::size_t cache_bytes, int threads,
+                                       double gap_tolerance, double most_rounding) {
   if (ids.size() != labels.size())
     throw std::invalid_argument("ids and labels do not fit together");
   KernelMatrix<Real> matrix(rows, to_vector(ids), cache_bytes, threads, handle_signals);
@@ -65,17 +66,14 @@ std::unique_ptr<AnySolver> make_solver(RowSource<Real>& rows, Column<Index> ids,
   throw std::invalid_argument("unknown machine " + machine);
 }
 
-// A row per class, of one value per example in the order of `ids`.
-template <class Value>
-auto by_class(const AnySolver& solver, Value value) {
-  const Problem& problem = solver.problem();
-  const std::size_t size = problem.label.size(), classes = problem.classes;
-  std::vector<double> values(size * classes);
-  for (std::size_t k = 0; k < size; ++k)
-    for (std::size_t c = 0; c < classes; ++c)
-      values[c * size + solver.order().example_at[k]] =
-          value(problem, static_cast<Index>(k), static_cast<Index>(c));
-  return to_numpy(std::move(values), {classes, size});
+// The row of a class, in the order of `ids`.
+auto row_of(const AnySolver& solver, const all_classes::Table& table, Index c) {
+  if (c < 0 || c >= solver.problem().classes) throw std::out_of_range("no such class");
+  const std::vector<Index>& example_at = solver.order().example_at;
+  std::vector<double> values(example_at.size());
+  for (std::size_t k = 0; k < values.size(); ++k)
+    values[example_at[k]] = table.at(c, static_cast<Index>(k));
+  return to_numpy(std::move(values), {example_at.size()});
 }
 
 template <class Real>
@@ -94,16 +92,16 @@ void bind_all_classes(nb::module_ m, nb::module_ float32, nb::module_ float64) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("finish", &AnySolver::finish, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &AnySolver::stop)
-      .def("scores",
-           [](const AnySolver& solver) {
-             return by_class(solver, [](const Problem& problem, Index k, Index c) {
-               return problem.scores.at(c, k);
-             });
-           })
-      .def("variables", [](const AnySolver& solver) {
-        return by_class(
-            solver, [](const Problem& problem, Index k, Index c) { return problem.beta.at(c, k); });
-      });
+      .def(
+          "scores",
+          [](const AnySolver& solver, Index c) {
+            return row_of(solver, solver.problem().scores, c);
+          },
+          "c"_a)
+      .def(
+          "variables",
+          [](const AnySolver& solver, Index c) { return row_of(solver, solver.problem().beta, c); },
+          "c"_a);
   bind_solver<float>(float32);
   bind_solver<double>(float64);
 }
