@@ -70,6 +70,7 @@ class KernelMatrix {
   const double* diagonal() const { return diagonal_.data(); }
   void keep_last(std::size_t rows) { cache_.keep_last(rows); }
   void leave_headroom() { cache_.leave_headroom(); }
+  void free_cache() { cache_.clear(); }
 
   // K(position, [0, length)).
   const Real* row(Index position, Index length) {

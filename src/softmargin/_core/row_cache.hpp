@@ -88,6 +88,13 @@ class RowCache {
   }
   std::size_t kept() const { return keep_; }
 
+  // Frees all rows.
+  void clear() {
+    for (Index example : recency_) rows_[example] = Row{};
+    recency_.clear();
+    used_ = 0;
+  }
+
   // Shrinks the budget until enough memory is left for others: for the solver, the matrix of a
   // block; for its caller between two slices, some vectors with a value per example. False: even
   // without the rows that may be evicted, there is not enough.
