@@ -185,10 +185,17 @@ class Solver final : public AnySolver {
 
   // --- shrinking ---------------------------------------------------------------------------
 
-  // The examples shrunk together, and beta as it was then, by example.
+  // The examples shrunk together, and the nonzero beta at that time, by example.
   struct Stage {
+    double beta(Index example, Index c, std::size_t& next) const {
+      const bool known = next < starts[example + 1] && classes[next] == c;
+      return known ? values[next++] : 0;
+    }
+
     Index begin, end;
-    Table beta;
+    std::vector<std::size_t> starts{0};
+    std::vector<Index> classes;
+    std::vector<double> values;
   };
 
   // Reordering moves all cached rows, so it pays only if much less work is left.
@@ -204,13 +211,21 @@ class Solver final : public AnySolver {
     order.insert(order.end(), shrunk.begin(), shrunk.end());
     for (Index k = problem_.active; k < problem_.size(); ++k) order.push_back(k);
     reorder(order);
-    Table beta(problem_.classes, problem_.size());
-    for (Index c = 0; c < problem_.classes; ++c)
-      for (Index k = 0; k < problem_.size(); ++k)
-        beta.at(c, matrix_.order().example_at[k]) = problem_.beta.at(c, k);
-    stages_.push_back({active, problem_.active, std::move(beta)});
+    stages_.push_back({active, problem_.active});
+    note_variables(stages_.back());
     problem_.active = active;
     return true;
+  }
+
+  void note_variables(Stage& stage) const {
+    for (Index k : order().position_of) {
+      for (Index c = 0; c < problem_.classes; ++c) {
+        if (problem_.beta.at(c, k) == 0) continue;
+        stage.classes.push_back(c);
+        stage.values.push_back(problem_.beta.at(c, k));
+      }
+      stage.starts.push_back(stage.values.size());
+    }
   }
 
   void reorder(const std::vector<Index>& old_position) {
@@ -233,21 +248,22 @@ class Solver final : public AnySolver {
       std::vector<Index> changed;
       Changes changes(problem_.classes);
       for (Index k = 0; k < problem_.size(); ++k)
-        if (note_coefficients(k, &stage.beta, changes)) changed.push_back(k);
+        if (note_coefficients(k, &stage, changes)) changed.push_back(k);
       changes.finish();
       update_scores(problem_, matrix_, changed, changes, stage.begin, stage.end, {});
     }
     problem_.active = problem_.size();
   }
 
-  // The coefficients of an example, minus those of the variables `before` if given, as a row of
+  // The coefficients of an example, minus those of the stage `before` if given, as a row of
   // changes; false if there is no difference.
-  bool note_coefficients(Index k, const Table* before, Changes& changes) const {
+  bool note_coefficients(Index k, const Stage* before, Changes& changes) const {
     const Index example = order().example_at[k];
+    std::size_t next = before ? before->starts[example] : 0;
     double sum = 0;
     bool any = false;
     for (Index c = 0; c < problem_.classes; ++c) {
-      const double change = problem_.beta.at(c, k) - (before ? before->at(c, example) : 0);
+      const double change = problem_.beta.at(c, k) - (before ? before->beta(example, c, next) : 0);
       if (change == 0) continue;
       if (!any) changes.begin_row();
       any = true;
@@ -307,9 +323,12 @@ class Solver final : public AnySolver {
     state_.to_rebuild = 0;
     for (const Stage& stage : stages_) {
       std::vector<char> changed(problem_.size(), 0);
+      std::vector<std::size_t> next = stage.starts;
       for (Index c = 0; c < problem_.classes; ++c)
-        for (Index k = 0; k < problem_.size(); ++k)
-          changed[k] |= problem_.beta.at(c, k) != stage.beta.at(c, order().example_at[k]);
+        for (Index k = 0; k < problem_.size(); ++k) {
+          const Index example = order().example_at[k];
+          changed[k] |= problem_.beta.at(c, k) != stage.beta(example, c, next[example]);
+        }
       state_.to_rebuild +=
           std::count(changed.begin(), changed.end(), 1) * (stage.end - stage.begin);
     }
