@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from softmargin.fitting import memory
+from softmargin.problem.all_classes import MACHINES
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
 GB = 2**30
@@ -156,6 +157,26 @@ print(peak() - before)
 def test_a_budget_that_holds_no_block_is_kept():
     """A block of 1,024 rows would take 164 MB; of a budget of 1 MB, six rows are too many."""
     assert float(child(BUDGET)) < 60
+
+
+TABLES = """
+size, classes = 20_000, 60
+y = np.arange(size) % classes
+X = rng.normal(size=(size, 4)) + rng.normal(size=(classes, 4))[y]
+machine = SVC(multi_class=sys.argv[1], cache_size=1, n_jobs=1, max_iter=3000, time_limit=60)
+machine.fit(X[:300], y[:300])
+before = peak()
+machine.fit(X, y)
+print((peak() - before) / (8e-6 * size * classes))
+"""
+
+
+@linux
+@pytest.mark.memory
+@pytest.mark.parametrize("machine", MACHINES)
+def test_few_tables_of_all_examples_and_classes(machine):
+    """In tables: variables and scores in the core, the variables of the model, one in between."""
+    assert float(child(TABLES, machine)) < 5
 
 
 THREADS = """

@@ -36,8 +36,8 @@ class AllAtOnce(ExamplesByClass):
 
     def layout(self, answers: list[Any]) -> tuple[Indices, Indices, Array]:
         (answer,) = answers
-        coef = np.reshape(answer.coef, (len(self.labels), len(self.order)))
-        return self.support(coef[1:] - coef[:1] if len(self.labels) == 2 else coef)
+        coef = self.state(range(1)).formulation.dual().coefficients(answer.beta)
+        return self.support([coef[1] - coef[0]] if len(coef) == 2 else coef)
 
     def intercept(self, found: Array) -> Array:
         """Zeros: there is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,9 +37,14 @@ class ExamplesByClass:
         """The same problems, in which these rows of X have a price of zero."""
         return replace(self, price=np.where(left_out[self.order], 0.0, self.price))
 
-    def support(self, whole: Array) -> tuple[Indices, Indices, Array]:
-        """From the coefficients of all examples in `order`: the support vectors, how many each
-        class has, and their coefficients."""
-        used = whole.any(axis=0)
+    def support(self, whole: Array | Sequence[Array]) -> tuple[Indices, Indices, Array]:
+        """From the coefficients of all examples in `order`, row by row: the support vectors, how
+        many each class has, and their coefficients."""
+        used = np.zeros(len(self.order), dtype=bool)
+        for row in whole:
+            used |= row != 0
+        coef = np.empty((len(whole), np.count_nonzero(used)))
+        for k, row in enumerate(whole):
+            coef[k] = row[used]
         n_support = np.add.reduceat(used.astype(np.int32), self.class_starts[:-1], dtype=np.int32)
-        return self.order[used], n_support, whole[:, used]
+        return self.order[used], n_support, coef

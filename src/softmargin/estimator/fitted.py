@@ -66,7 +66,8 @@ class Fitted:
         else:
             self.support_vectors_ = take(X, support)
         self._n_support = n_support
-        self.dual_coef_ = sp.csr_matrix(sign * dual_coef) if self._sparse else sign * dual_coef
+        dual_coef *= sign  # in place: it may be the largest table of all
+        self.dual_coef_ = sp.csr_matrix(dual_coef) if self._sparse else dual_coef
         self.intercept_ = sign * result.intercept
         # For many pairs of classes, what a warm start needs takes more memory than the model.
         self.__dict__.pop("_kept", None)
