@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,26 +27,20 @@ from numpy.typing import NDArray
 from softmargin.problem.formulations import Array, Dual, Model, Part, built_once
 
 MACHINES = ("weston_watkins", "crammer_singer")
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
-class Rows(Sequence[Row]):
+class Rows(Sequence[Any]):
     """A row for each class, computed each time it is asked for."""
 
     classes: int
-    row: Callable[[int], Row]
+    row: Callable[[int], Any]
 
     def __len__(self) -> int:
         return self.classes
 
-    @overload
-    def __getitem__(self, c: int) -> Row: ...
-    @overload
-    def __getitem__(self, c: slice) -> list[Row]: ...
-    def __getitem__(self, c: int | slice) -> Row | list[Row]:
-        chosen = range(self.classes)[c]
-        return self.row(chosen) if isinstance(chosen, int) else [self.row(one) for one in chosen]
+    def __getitem__(self, c: Any) -> Any:
+        return self.row(range(self.classes)[c])
 
 
 @dataclass(frozen=True)
