@@ -68,7 +68,7 @@ class KernelMatrix {
   const Real* stored() const { return stored_; }
   const Order& order() const { return *order_; }
   const double* diagonal() const { return diagonal_.data(); }
-  void keep_last(std::size_t rows) { cache_.keep_last(rows); }
+  void keep_last(std::size_t rows, std::size_t values = 1) { cache_.keep_last(rows, values); }
   void leave_headroom() { cache_.leave_headroom(); }
   void free_cache() { cache_.clear(); }
 
@@ -157,8 +157,8 @@ class KernelMatrix {
       (row ? held : missing).push_back(static_cast<Index>(r));
     }
     visit_held(held_rows, held, begin, end, visit);
-    for (std::size_t first = 0; first < missing.size(); first += batch_rows) {
-      const std::size_t last = std::min(first + batch_rows, missing.size());
+    for (std::size_t first = 0; first < missing.size(); first += batch_rows()) {
+      const std::size_t last = std::min(first + batch_rows(), missing.size());
       visit_missing(positions, {missing.begin() + first, missing.begin() + last}, begin, end, keep,
                     visit);
     }
@@ -193,7 +193,9 @@ class KernelMatrix {
   std::int64_t rows_computed = 0, evaluations = 0, hits = 0;
 
  private:
-  static constexpr std::size_t batch_rows = 512;
+  // The rows of a batch. With more, columns are converted less often; with very many features, the
+  // rows themselves would take much memory.
+  std::size_t batch_rows() const { return source_.cost() <= 4096 ? 512 : 256; }
 
   static bool is_identity(const std::vector<Index>& ids) {
     for (std::size_t k = 0; k < ids.size(); ++k)

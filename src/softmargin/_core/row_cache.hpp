@@ -80,11 +80,12 @@ class RowCache {
   }
 
   // Never evicts the last `rows` used rows, or as many of them as fit into the budget, but at least
-  // 6 of them: those of the current pair and of the previous pair of each class.
-  void keep_last(std::size_t rows) {
+  // 6 of them: those of the current pair and of the previous pair of each class. With a block, the
+  // solver has about `values` kernel values for each two of these rows.
+  void keep_last(std::size_t rows, std::size_t values) {
     const std::size_t fitting = budget_ / std::max<std::size_t>(rows_.size(), 1);
     keep_ = std::min(rows, std::max(fitting, least_rows));
-    headroom_ = least_headroom() + keep_ * keep_ * sizeof(Real);
+    headroom_ = least_headroom() + values * keep_ * keep_ * sizeof(Real);
   }
   std::size_t kept() const { return keep_; }
 

@@ -143,9 +143,9 @@ class AllClasses:
             used += beta[c] * errors
             errors = np.maximum(errors, 0.0)
             loss = loss + errors if self.machine == "weston_watkins" else np.maximum(loss, errors)
-            quadratic += float(coef[c] @ scores)
+            quadratic += float((coef[c] * scores).sum())
         # The gap is the sum of C loss - beta'errors over the examples, and no term is negative. The
         # difference of the objectives, sum(beta) - quadratic in the dual, would be less accurate.
         gap = float(np.maximum(self.C * loss - used, 0.0).sum())
-        primal = 0.5 * quadratic + float(self.C @ loss)
+        primal = 0.5 * quadratic + float((self.C * loss).sum())
         return Model(coef=coef, intercept=0.0, primal_objective=primal, dual_objective=primal - gap)

@@ -1,5 +1,5 @@
-// Solves the problem of a block: passes over its examples, each of which is set to its exact
-// optimum, on kernel values that stay in the processor's cache; and Newton steps where they pay.
+// Solves the problem of a block: passes over its examples, the variables of each of which are set to
+// their exact optimum; and Newton steps where they pay.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace softmargin::all_classes {
 
 struct StepResult {
-  std::int64_t iterations = 0;  // problems of an example that were solved
+  std::int64_t iterations = 0;  // problems of an example that were solved, and Newton steps
   double gain = 0;              // of the dual objective
   double work = 0;              // in the unit of newton_schedule.hpp
   bool moved = false;
@@ -29,8 +29,8 @@ class BlockDescent {
   BlockDescent(Index classes, bool newton) : newton_(newton), visit_(classes) {}
 
   // Passes over the examples of a block, the most violating first, until none violates the
-  // conditions by more than `enough`; and Newton steps where they pay. A pass visits its examples
-  // again, as long as most of them move.
+  // conditions by more than `enough`. A pass visits its examples twice if at least half of them had
+  // to be solved.
   StepResult solve(Block& block, FreeStep<Real, Machine>& step, double enough,
                    std::int64_t most_iterations, Interruption& interruption) {
     StepResult result;
@@ -59,7 +59,7 @@ class BlockDescent {
   std::vector<Index> violating(const Block& block, double enough, StepResult& result) {
     std::vector<std::pair<double, Index>> found;
     for (Index m = 0; m < block.size(); ++m) {
-      visit_.look_in(block, m);
+      visit_.look_at_member(block, m);
       if (const double violation = visit_.violation(); violation > enough)
         found.push_back({-violation, m});
     }
@@ -90,8 +90,8 @@ class BlockDescent {
   }
 
   void move(Block& block, Index m, double enough, StepResult& result) {
-    visit_.look_in(block, m);
-    if (visit_.violation() <= 0.5 * enough) return;
+    visit_.look_at_member(block, m);
+    if (visit_.violation() <= 0.5 * enough) return;  // slightly below the limit, so that it stays
     const double gain = visit_.solve();
     ++result.iterations;
     const auto variables = block.variables(m);

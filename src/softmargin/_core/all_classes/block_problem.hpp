@@ -2,9 +2,9 @@
 // variables that may soon change: few classes matter to an example.
 //
 // The list of a class has the examples of the class and those that have a variable of it. Each has
-// a place there, with its score of the class, and the list has the kernel values of its examples
-// with each other. So a change of a variable updates only scores that matter, and what it costs
-// hardly depends on the number of classes.
+// a place there, with its score for the class, and the list has the kernel values of its examples
+// with each other. So a change of a variable updates only scores that matter, and its cost hardly
+// depends on the number of classes.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +41,12 @@ class BlockProblem {
     for (List& list : lists_) list.members.clear(), list.scores.clear();
   }
 
+  // Frees the memory of the kernel values, until the next call of fill().
+  void free() {
+    values_.reset();
+    allocated_ = 0;
+  }
+
   // Adds a member; its variables follow.
   void add_member(std::int32_t label, double upper, double curvature, double score) {
     members_.push_back({label, upper, curvature, size_of(label), variables_.size()});
@@ -51,7 +57,7 @@ class BlockProblem {
     enter(cls, score);
   }
 
-  // How many kernel values the lists have.
+  // How many kernel values the lists of the present members need.
   std::size_t values_needed() const { return values_needed_; }
 
   // Called after the last member: write(members, stride, out) writes the kernel values of the
@@ -60,12 +66,12 @@ class BlockProblem {
   void fill(Write write) {
     std::size_t size = 0;
     for (List& list : lists_) {
-      list.stride = (list.members.size() + lane - 1) / lane * lane;
+      list.stride = padded(list.members.size());
       list.scores.resize(list.stride);
       list.start = size;
       size += list.members.size() * list.stride;
     }
-    make_room(size);
+    allocate(size);
     for (List& list : lists_) {
       if (list.members.empty()) continue;
       Real* values = &values_[list.start];
@@ -79,9 +85,6 @@ class BlockProblem {
   Index classes() const { return static_cast<Index>(lists_.size()); }
   Index size() const { return static_cast<Index>(members_.size()); }
   const Member& member(Index m) const { return members_[m]; }
-  std::size_t end_of(Index m) const {
-    return m + 1 < size() ? members_[m + 1].first : variables_.size();
-  }
   std::span<Variable> variables(Index m) {
     return std::span(variables_).subspan(members_[m].first, end_of(m) - members_[m].first);
   }
@@ -115,7 +118,11 @@ class BlockProblem {
   double* scores(Index c) { return lists_[c].scores.data(); }
 
  private:
-  static constexpr std::size_t lane = 64 / sizeof(Real);  // rows begin at multiples of a cache line
+  // A row takes whole cache lines.
+  static std::size_t padded(std::size_t size) {
+    constexpr std::size_t line = 64 / sizeof(Real);
+    return (size + line - 1) / line * line;
+  }
 
   struct List {
     std::vector<Index> members;
@@ -123,16 +130,21 @@ class BlockProblem {
     std::size_t stride = 0, start = 0;  // of its values
   };
 
+  std::size_t end_of(Index m) const {
+    return m + 1 < size() ? members_[m + 1].first : variables_.size();
+  }
+
   // The values are whatever was in memory: writing zeros first would take a noticeable time.
-  void make_room(std::size_t size) {
-    if (size <= room_) return;
-    values_.reset();
-    values_.reset(new Real[size + size / 4]);
-    room_ = size + size / 4;
+  void allocate(std::size_t size) {
+    if (size <= allocated_) return;
+    free();
+    values_.reset(new Real[size]);
+    allocated_ = size;
   }
 
   void enter(Index c, double score) {
-    values_needed_ += 2 * lists_[c].members.size() + 1;
+    const std::size_t before = lists_[c].members.size();
+    values_needed_ += (before + 1) * padded(before + 1) - before * padded(before);
     lists_[c].members.push_back(size() - 1);
     lists_[c].scores.push_back(score);
   }
@@ -141,7 +153,7 @@ class BlockProblem {
   std::vector<Variable> variables_;
   std::vector<List> lists_;
   std::unique_ptr<Real[]> values_;
-  std::size_t room_ = 0, values_needed_ = 0;
+  std::size_t allocated_ = 0, values_needed_ = 0;
   mutable std::vector<const Real*> rows_;
 };
 

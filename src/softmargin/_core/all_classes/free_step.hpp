@@ -1,5 +1,6 @@
-// The Newton step of newton_step.hpp for the machines of all classes: the exact maximum over the
-// free variables of some examples, the others held fixed.
+// The Newton step of newton_step.hpp for the machines of all classes: the maximum over the free
+// variables of a block, the others held fixed. It is exact if a factor of their matrix takes less
+// work than conjugate gradients, which approach it.
 //
 // A free variable moves weight between the scores of two classes of its example: raising beta_iq by
 // d adds d to the coefficient of class p and takes d from that of class q, where p is the example's
@@ -20,7 +21,6 @@
 #include <vector>
 
 #include "../linear/machine.hpp"
-#include "../newton_schedule.hpp"
 #include "../newton_step.hpp"
 #include "block_problem.hpp"
 
@@ -37,7 +37,7 @@ class FreeStep {
   // Finds the free variables of a block.
   void find(const Block& block) {
     free_.clear();
-    for (Index m = 0; m < block.size(); ++m) find_of(block, m);
+    for (Index m = 0; m < block.size(); ++m) add_free_of(block, m);
     find_touched(block);
   }
 
@@ -82,7 +82,9 @@ class FreeStep {
   };
   struct Free {
     Index member;
-    std::size_t variable, reference;  // among those of the member; the one that falls, if any
+    // Among those of the member: its number, and that of the variable that takes up its changes, or
+    // the number of variables if there is none.
+    std::size_t variable, reference;
     Place plus, minus;
     double beta, upper, error;
     Index number;  // among all free variables, in the order of the members
@@ -100,7 +102,7 @@ class FreeStep {
   }
   double product_work() const { return product_work_; }
 
-  void find_of(const Block& block, Index m) {
+  void add_free_of(const Block& block, Index m) {
     const std::size_t begin = free_.size();
     const auto& member = block.member(m);
     const auto variables = block.variables(m);
@@ -124,7 +126,7 @@ class FreeStep {
     }
     if (capped && free_.size() > begin) {
       const bool tied = total >= upper * (1 - 1e-12);
-      if (tied) refer_to(reference, begin);
+      if (tied) tie_to(reference, begin);
       const double left = (tied ? largest : upper - total) / (free_.size() - begin);
       for (std::size_t f = begin; f < free_.size(); ++f)
         free_[f].upper = std::min(free_[f].beta + left, upper);
@@ -133,7 +135,7 @@ class FreeStep {
   }
 
   // The variable `reference` takes up what the others of its member change.
-  void refer_to(std::size_t reference, std::size_t begin) {
+  void tie_to(std::size_t reference, std::size_t begin) {
     const auto is_reference = [&](const Free& one) { return one.variable == reference; };
     const auto found = std::find_if(free_.begin() + begin, free_.end(), is_reference);
     const Free taken = *found;
@@ -289,7 +291,7 @@ class FreeStep {
     for (Index c = 0; c < block.classes(); ++c) {
       of_touched.clear();
       for (Index place : touched_[c]) of_touched.push_back(coefficients[starts[c] + place]);
-      block.add_rows(c, touched_[c], of_touched.data(), &sums[starts[c]]);
+      block.add_rows(c, touched_[c], of_touched.data(), sums.data() + starts[c]);
     }
     std::vector<double> product(x.size());
     for (std::size_t f = 0; f < x.size(); ++f) {
@@ -304,6 +306,11 @@ class FreeStep {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   }
 
+  // A sum of changes may be a rounding error away from the bound.
+  static double rounded(double beta, double upper) {
+    return beta >= (1 - 1e-14) * upper ? upper : beta;
+  }
+
   // `ends` are the new values of the free variables.
   void write_back(Block& block, const std::vector<double>& ends) {
     std::vector<double> changes(free_.size());
@@ -311,10 +318,10 @@ class FreeStep {
       const Free& one = free_[f];
       const auto variables = block.variables(one.member);
       changes[f] = ends[f] - one.beta;
-      variables[one.variable].beta = ends[f];
+      variables[one.variable].beta = rounded(ends[f], block.member(one.member).upper);
       if (one.reference == variables.size()) continue;
       double& reference = variables[one.reference].beta;
-      reference = std::max(reference - changes[f], 0.0);
+      reference = rounded(std::max(reference - changes[f], 0.0), block.member(one.member).upper);
     }
     std::vector<double> sums;
     multiply(block, changes, sums);

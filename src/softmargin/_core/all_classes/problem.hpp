@@ -26,14 +26,13 @@
 namespace softmargin::all_classes {
 
 // A row of numbers per class, with one for each example.
-template <class Value>
-struct TableOf {
-  TableOf(Index classes, Index size)
+struct Table {
+  Table(Index classes, Index size)
       : stride(stride_of(size)), values(static_cast<std::size_t>(classes) * stride) {}
-  Value* row(Index c) { return &values[c * stride]; }
-  const Value* row(Index c) const { return &values[c * stride]; }
-  Value& at(Index c, Index k) { return row(c)[k]; }
-  Value at(Index c, Index k) const { return row(c)[k]; }
+  double* row(Index c) { return &values[c * stride]; }
+  const double* row(Index c) const { return &values[c * stride]; }
+  double& at(Index c, Index k) { return row(c)[k]; }
+  double at(Index c, Index k) const { return row(c)[k]; }
 
   // An odd number of cache lines: the values of an example are then in different places of the
   // processor's cache.
@@ -42,9 +41,8 @@ struct TableOf {
   }
 
   std::size_t stride;
-  std::vector<Value> values;
+  std::vector<double> values;
 };
-using Table = TableOf<double>;
 
 // The variables of all examples, or of a block of them, by position. beta has a zero at the class
 // of the example itself. Kept up to date by the solver: the scores of the active examples.
@@ -138,7 +136,7 @@ class Visit {
 
   // Looks at the variables of a member of a block (block_problem.hpp).
   template <class Block>
-  void look_in(const Block& block, Index m) {
+  void look_at_member(const Block& block, Index m) {
     const auto& member = block.member(m);
     x_.label = member.label;
     x_.upper = member.upper;

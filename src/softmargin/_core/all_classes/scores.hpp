@@ -30,10 +30,10 @@ class Changes {
 
   // rows[r] has `size` kernel values of row which[r] of the changes, for the examples from `begin`
   // on.
-  template <class Real, class Sum>
+  template <class Real>
   void add_rows(const Real* const* rows, const Index* which, Index count, Index size, Index begin,
-                TableOf<Sum>& scores) const {
-    const Sorted<Sum> sorted = by_class<Sum>(which, count);
+                Table& scores) const {
+    const Sorted sorted = by_class(which, count);
     std::vector<const Real*> pointers(sorted.scales.size());
     for (Index t = 0; t < size; t += tile) {
       for (std::size_t e = 0; e < pointers.size(); ++e) pointers[e] = rows[sorted.rows[e]] + t;
@@ -53,16 +53,14 @@ class Changes {
     Index cls;
     double change;
   };
-  template <class Sum>
   struct Sorted {
     std::vector<Index> starts, rows;
-    std::vector<Sum> scales;
+    std::vector<double> scales;
   };
 
   // The entries of some rows, class after class.
-  template <class Sum>
-  Sorted<Sum> by_class(const Index* which, Index count) const {
-    Sorted<Sum> sorted;
+  Sorted by_class(const Index* which, Index count) const {
+    Sorted sorted;
     sorted.starts.assign(classes_ + 1, 0);
     for (Index r = 0; r < count; ++r)
       for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e)
@@ -75,7 +73,7 @@ class Changes {
       for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e) {
         const Index place = next[entries_[e].cls]++;
         sorted.rows[place] = r;
-        sorted.scales[place] = static_cast<Sum>(entries_[e].change);
+        sorted.scales[place] = entries_[e].change;
       }
     return sorted;
   }

@@ -51,7 +51,7 @@ class Solver final : public AnySolver {
         tolerance_(settings.tolerance),
         most_rounding_(settings.most_rounding),
         progress_(problem_.size(), true) {
-    matrix_.keep_last(working_set_.rows_in_use());
+    matrix_.keep_last(working_set_.rows_in_use(), WorkingSet<Real, Machine>::values_for_two);
     double largest = 0;
     for (Index k = 0; k < problem_.size(); ++k)
       largest = std::max(largest, std::abs(matrix_.diagonal()[k]));
@@ -80,7 +80,9 @@ class Solver final : public AnySolver {
     unshrink();
     state_.violation = look_at_all();
     state_.objective = -dual_objective(problem_);
-    matrix_.free_cache();  // the certificate needs memory, but no rows
+    // The certificate needs memory, but no kernel values.
+    matrix_.free_cache();
+    working_set_.free();
     return state();
   }
 
@@ -193,9 +195,9 @@ class Solver final : public AnySolver {
     }
 
     Index begin, end;
-    std::vector<std::size_t> starts{0};
-    std::vector<Index> classes;
-    std::vector<double> values;
+    std::vector<std::size_t> starts = {0};
+    std::vector<Index> classes = {};
+    std::vector<double> values = {};
   };
 
   // Reordering moves all cached rows, so it pays only if much less work is left.
@@ -211,7 +213,7 @@ class Solver final : public AnySolver {
     order.insert(order.end(), shrunk.begin(), shrunk.end());
     for (Index k = problem_.active; k < problem_.size(); ++k) order.push_back(k);
     reorder(order);
-    stages_.push_back({active, problem_.active});
+    stages_.push_back(Stage{.begin = active, .end = problem_.active});
     note_variables(stages_.back());
     problem_.active = active;
     return true;

@@ -54,6 +54,17 @@ class WorkingSet {
 
   Index rows_in_use() const { return size_ + 2; }
 
+  // About how many kernel values a block has for each two of its examples: two between all of them
+  // (one is of newcomers), and at most eight in the lists of classes.
+  static constexpr std::size_t values_for_two = 10;
+  static std::size_t bytes(Index size) { return values_for_two * sizeof(Real) * size * size; }
+
+  // Frees the memory of kernel values, until the next step.
+  void free() {
+    rows_.free();
+    block_.free();
+  }
+
   // `violations` has one for each active example.
   StepResult step(Problem& problem, Matrix& matrix, const std::vector<double>& violations,
                   double tolerance, std::int64_t most_iterations) {

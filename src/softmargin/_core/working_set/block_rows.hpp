@@ -31,6 +31,13 @@ class BlockRows {
   // Forgets all members.
   void clear() { members_.clear(); }
 
+  // Also frees the memory, until the next update.
+  void free() {
+    clear();
+    matrix_.values.reset();
+    spare_ = {}, computed_ = {};
+  }
+
   // `positions` has the members of the last block that stay, by slot, and `nobody` in the slots of
   // the others. Newcomers take the first empty slots. If they are too few, members of the last
   // slots, none of which is a newcomer, move to the empty ones.
