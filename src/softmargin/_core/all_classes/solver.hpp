@@ -147,6 +147,8 @@ class Solver final : public AnySolver {
   // is left to do in this round.
   bool is_solved(double& worst) {
     if (problem_.active < problem_.size()) {
+      // While the active examples alone have too large a gap, the others need not come back.
+      if (!gap_is_small(worst) && lower_tolerance(worst)) return false;
       unshrink();
       until_shrink_ = 0;
       worst = look_at_all();
@@ -161,15 +163,16 @@ class Solver final : public AnySolver {
     return state_.outcome != Outcome::running || worst <= tolerance_;
   }
 
+  // Whether the gap of the active examples is small enough. No example's share is negative.
   bool gap_is_small(double violation) {
     if (settings_.gap_tolerance == infinity || violation <= 0) return true;
     Visit<Machine> visit(problem_.classes);
     double gap = 0;
-    for (Index k = 0; k < problem_.size(); ++k) {
+    for (Index k = 0; k < problem_.active; ++k) {
       visit.look(problem_, k);
       gap += visit.gap();
     }
-    const double allowed = settings_.gap_tolerance * std::abs(dual_objective(problem_));
+    const double allowed = settings_.gap_tolerance * std::abs(state_.objective);
     gap_share_ = gap / allowed;
     return gap <= allowed;
   }

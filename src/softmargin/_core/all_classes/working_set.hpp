@@ -168,10 +168,14 @@ class WorkingSet {
     std::iota(slots.begin(), slots.end(), Index(0));
     std::sort(slots.begin(), slots.end(), [&](Index a, Index b) {
       const Index k = positions[a], l = positions[b];
-      return violations[k] != violations[l] ? violations[k] > violations[l] : k < l;
+      return violations[k] != violations[l] ? violations[k] > violations[l] : turn(k) < turn(l);
     });
     return slots;
   }
+
+  // Equal violations take turns in a scattered order: at the start all are equal, and examples are
+  // sorted by class.
+  static std::uint32_t turn(Index k) { return static_cast<std::uint32_t>(k) * 2654435769u; }
 
   // Where examples have very many variables, a block has fewer examples.
   std::size_t most_values() const { return std::size_t{8} * size_ * size_; }
@@ -198,7 +202,7 @@ class WorkingSet {
         others_.push_back({score, (c + k) % problem.classes, c});
       }
     }
-    const std::size_t most = std::max<std::size_t>(3, std::sqrt(problem.classes));
+    const std::size_t most = std::max<std::size_t>(3, 0.4 * std::sqrt(problem.classes));
     if (others_.size() > most)
       std::nth_element(others_.begin(), others_.begin() + most, others_.end(),
                        [](const Other& a, const Other& b) {
@@ -289,11 +293,12 @@ class WorkingSet {
   }
 
   // The positions of the members of a new block, by slot: those of the last block that still
-  // violate the conditions, which fill up to three quarters of it, and the most violating others.
+  // violate the conditions, which fill up to half of it, and the most violating others.
   std::vector<Index> choose(const Problem& problem, const Order& order,
                             const std::vector<double>& violations) {
     const auto more = [&](Index a, Index b) {
-      return violations[a] != violations[b] ? violations[a] > violations[b] : a < b;
+      return violations[a] != violations[b] ? violations[a] > violations[b]
+                                            : turn(a) < turn(b);
     };
     const auto keep_most = [&](std::vector<Index>& some, Index most) {
       if (static_cast<Index>(some.size()) <= most) return;
@@ -305,7 +310,7 @@ class WorkingSet {
       if (const Index k = order.position_of[member.example];
           k < problem.active && violations[k] > 0)
         kept.push_back(k);
-    keep_most(kept, size_ - std::max<Index>(size_ / 4, 1));
+    keep_most(kept, size_ - std::max<Index>(size_ / 2, 1));
     std::vector<char> taken(problem.active, 0);
     for (Index k : kept) taken[k] = 1;
     for (std::size_t slot = 0; slot < positions.size(); ++slot)
