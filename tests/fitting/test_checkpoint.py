@@ -409,7 +409,12 @@ for machine in (
     SVC(C=100.0, gamma=0.2, working_set="second-order", tol=1e-5, checkpoint=kept),
     SVC(C=100.0, gamma=0.2, max_iter=100, checkpoint=kept),
     LinearSVC(
-        multi_class="weston_watkins", C=100.0, tol=1e-9, max_iter=50, random_state=0, checkpoint=kept
+        multi_class="weston_watkins",
+        C=100.0,
+        tol=1e-9,
+        max_iter=50,
+        random_state=0,
+        checkpoint=kept,
     ),
 ):
     with warnings.catch_warnings(record=True) as caught:

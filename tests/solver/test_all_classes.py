@@ -285,6 +285,30 @@ def test_blocks_with_some_of_the_variables_reach_the_optimum_of_all(machine, C, 
         )
 
 
+def overlapping_clusters(n, classes, distance):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % classes
+    return rng.normal(size=(n, 8)) + distance * rng.normal(size=(classes, 8))[y], y
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_gap_that_float32_rows_cannot_reach_is_reached_in_float64(machine):
+    """Nearly all variables are free and C is far above them, so the gap is large compared with the
+    violation."""
+    X, y = overlapping_clusters(1200, 4, 1.0)
+    solution = SVC(multi_class=machine, C=1e4, gamma=0.5).fit(X, y).solution_
+    assert solution.precision == "float64"
+    assert solution.converged
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_nearly_singular_kernel_matrix_needs_few_steps(machine):
+    """Blocks of descent alone would need tens of millions."""
+    X, y = overlapping_clusters(400, 11, 0.7)
+    found = SVC(multi_class=machine, C=1e4, gamma=0.001, max_iter=500_000).fit(X, y)
+    assert found.solution_.converged
+
+
 def test_rows_of_zeros_cost_what_they_must():
     """K_ii = 0: their loss does not depend on the machine, and their variables are at the bound."""
     X, y = np.array([[0.0], [0.0], [0.0], [1.0], [-1.0]]), np.array([0, 1, 2, 0, 1])

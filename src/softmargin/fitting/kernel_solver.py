@@ -210,9 +210,11 @@ class _Run:
         allowed, reach = rounding_allowed(model), math.sqrt(self.dual.reach(point.beta).sum())
         if rounding * reach <= allowed:
             return model, enough
+        most = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
         if len(coefs) > 1:
             off = SAFETY * self._measured_rounding(coefs, gradient, more_exact)
-            return model, self.tol if off * reach <= allowed else 0.0
+            small = off * reach <= allowed and relative_gap(*objectives) <= most
+            return model, self.tol if small else 0.0
         exact_gradient = self._exact_gradient(coefs[0], more_exact)
         used = np.flatnonzero(coefs[0])
         some = used[:: max(len(used) // SAMPLE, 1)]
@@ -224,7 +226,6 @@ class _Run:
             gradient[counts] = exact_gradient(counts)
             exact = self.formulation.model(point.beta, gradient)
         gap = relative_gap(exact.primal_objective, exact.dual_objective)
-        most = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
         return exact, self.tol if gap <= most else 0.0
 
     def _exact_gradient(self, coef: Array, arithmetic: str) -> Callable[[NDArray[np.intp]], Array]:

@@ -22,7 +22,7 @@ LARGE = 20_000
 """From this many examples on, larger blocks pay: they need fewer rounds, which saves more time than
 their larger sub-problems cost."""
 
-SMALL_BLOCK, LARGE_BLOCK, MANY_CLASSES = 256, 1024, 100
+SMALL_BLOCK, LARGE_BLOCK, MANY_CLASSES = 64, 1024, 100
 """The machines for all classes at once take blocks of a sixteenth of the examples within these
 limits.  Where there are many classes, each has few examples, and those of a small block hardly
 depend on each other: then blocks are large (docs/engineering/multiclass.md)."""

@@ -1,5 +1,5 @@
-// Solves the problem of a block: passes over its examples, the variables of each of which are set to
-// their exact optimum; and Newton steps where they pay.
+// Solves the problem of a block: passes over its examples, the variables of each of which are set
+// to their exact optimum; and Newton steps where they pay.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@ struct StepResult {
   std::int64_t iterations = 0;  // problems of an example that were solved, and Newton steps
   double gain = 0;              // of the dual objective
   double work = 0;              // in the unit of newton_schedule.hpp
+  int passes = 0;               // over the examples of a block
   bool moved = false;
   bool given_up = false;  // stopped before anything changed
 };
@@ -26,18 +27,20 @@ class BlockDescent {
  public:
   using Block = BlockProblem<Real>;
 
+  static constexpr int most_passes = 50;
+
   BlockDescent(Index classes, bool newton) : newton_(newton), visit_(classes) {}
 
   // Passes over the examples of a block, the most violating first, until none violates the
   // conditions by more than `enough`. A pass visits its examples twice if at least half of them had
-  // to be solved.
+  // to be solved. The work of earlier blocks counts when a Newton step may be due.
   StepResult solve(Block& block, FreeStep<Real, Machine>& step, double enough,
                    std::int64_t most_iterations, Interruption& interruption) {
     StepResult result;
-    schedule_.restart();
-    for (int pass = 0; pass < most_passes && result.iterations < most_iterations; ++pass) {
+    while (result.passes < most_passes && result.iterations < most_iterations) {
       const std::vector<Index> order = violating(block, enough, result);
       if (order.empty()) break;
+      ++result.passes;
       for (int sweep = 0; sweep < most_sweeps; ++sweep) {
         interruption.ask(0);
         if (interruption.stopped()) return {.given_up = true};
@@ -109,7 +112,7 @@ class BlockDescent {
     note_work(work + 1.5 * block.size_of(member.label), gain, result);
   }
 
-  static constexpr int most_passes = 50, most_sweeps = 2;
+  static constexpr int most_sweeps = 2;
   const bool newton_;
   Visit<Machine> visit_;
   NewtonSchedule schedule_;

@@ -1,6 +1,6 @@
 // The Newton step of newton_step.hpp for the machines of all classes: the maximum over the free
-// variables of a block, the others held fixed. It is exact if a factor of their matrix takes less
-// work than conjugate gradients, which approach it.
+// variables of a block, the others held fixed. It is exact if a factor of their matrix takes not
+// much more work than conjugate gradients, which approach it.
 //
 // A free variable moves weight between the scores of two classes of its example: raising beta_iq by
 // d adds d to the coefficient of class p and takes d from that of class q, where p is the example's
@@ -55,22 +55,8 @@ class FreeStep {
 
   // Sets the variables of the block and its scores.
   NewtonResult take(Block& block, double tolerance, Interruption& interruption) {
-    if (!is_factored()) return take_by_products(block, interruption);
-    sort_by_room();
-    BoundedVariables variables;
-    for (const Free& one : by_room_) {
-      variables.beta.push_back(one.beta);
-      variables.lower.push_back(0);
-      variables.upper.push_back(one.upper);
-      variables.slope.push_back(-one.error);
-    }
-    const auto fill = [&](Factor& matrix) { fill_in(block, matrix); };
-    NewtonResult result =
-        step_.take(variables, tolerance, pivot_floor<Real>, 3 * work(), fill, interruption);
-    std::vector<double> ends(free_.size());
-    for (std::size_t i = 0; i < by_room_.size(); ++i) ends[by_room_[i].number] = variables.beta[i];
-    if (result.gain > 0) write_back(block, ends);
-    return result;
+    return is_factored() ? take_by_factor(block, tolerance, interruption)
+                         : take_by_products(block, interruption);
   }
 
  private:
@@ -90,17 +76,33 @@ class FreeStep {
     Index number;  // among all free variables, in the order of the members
   };
 
-  // A factor is exact and takes many variables to their bounds, so it may take four times the work;
-  // with many variables, products take far less.
   bool is_factored() const {
     return static_cast<Index>(free_.size()) <= most_factored_ &&
-           factor_work() <= 4 * product_work() * most_products;
+           factor_work() <= factor_share_ * product_work() * most_products;
   }
   double factor_work() const {
     const double size = static_cast<double>(free_.size());
     return NewtonStep::factor_work(size) + 12 * NewtonStep::solve_work(size);
   }
   double product_work() const { return product_work_; }
+
+  NewtonResult take_by_factor(Block& block, double tolerance, Interruption& interruption) {
+    sort_by_room();
+    BoundedVariables variables;
+    for (const Free& one : by_room_) {
+      variables.beta.push_back(one.beta);
+      variables.lower.push_back(0);
+      variables.upper.push_back(one.upper);
+      variables.slope.push_back(-one.error);
+    }
+    const auto fill = [&](Factor& matrix) { fill_in(block, matrix); };
+    NewtonResult result =
+        step_.take(variables, tolerance, pivot_floor<Real>, 3 * work(), fill, interruption);
+    std::vector<double> ends(free_.size());
+    for (std::size_t i = 0; i < by_room_.size(); ++i) ends[by_room_[i].number] = variables.beta[i];
+    if (result.gain > 0) write_back(block, ends);
+    return result;
+  }
 
   void add_free_of(const Block& block, Index m) {
     const std::size_t begin = free_.size();
@@ -226,6 +228,7 @@ class FreeStep {
       write_back(block, ends);
       break;
     }
+    factor_share_ = result.gain > 0 ? usual_share : std::min(4 * factor_share_, 256 * usual_share);
     return result;
   }
 
@@ -333,7 +336,12 @@ class FreeStep {
   }
 
   static constexpr int most_products = 50;
+  static constexpr double usual_share = 4;
   const Index most_factored_;
+  // A factor may take this many times the work of products, because it is exact and takes many
+  // variables to their bounds. It may take more after products that found no ascent, as they do
+  // where the matrix is nearly singular.
+  double factor_share_ = usual_share;
   std::vector<Free> free_, by_room_;
   std::vector<std::vector<Index>> touched_;  // a list of places for each class
   double product_work_ = 0;

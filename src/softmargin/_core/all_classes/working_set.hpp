@@ -157,9 +157,19 @@ class WorkingSet {
     StepResult result =
         descent_.solve(block_, step_, enough, most_iterations, matrix.interruption());
     if (result.given_up) return result;
+    adapt_size(result.passes);
     write_back(problem, matrix, members, result);
     schedule_.worked(result.work, result.gain);
     return result;
+  }
+
+  // Where all passes over a block do not solve it, its matrix is nearly singular. Then smaller
+  // blocks are better: Newton steps on their variables are cheap.
+  void adapt_size(int passes) {
+    constexpr Index least = 64;
+    constexpr int most = BlockDescent<Real, Machine>::most_passes;
+    if (passes == most) present_size_ = std::max(present_size_ / 2, std::min(size_, least));
+    if (passes < 3 * most / 5) present_size_ = std::min(2 * present_size_, size_);
   }
 
   static std::vector<Index> most_violating_first(const std::vector<Index>& positions,
@@ -297,8 +307,7 @@ class WorkingSet {
   std::vector<Index> choose(const Problem& problem, const Order& order,
                             const std::vector<double>& violations) {
     const auto more = [&](Index a, Index b) {
-      return violations[a] != violations[b] ? violations[a] > violations[b]
-                                            : turn(a) < turn(b);
+      return violations[a] != violations[b] ? violations[a] > violations[b] : turn(a) < turn(b);
     };
     const auto keep_most = [&](std::vector<Index>& some, Index most) {
       if (static_cast<Index>(some.size()) <= most) return;
@@ -310,7 +319,7 @@ class WorkingSet {
       if (const Index k = order.position_of[member.example];
           k < problem.active && violations[k] > 0)
         kept.push_back(k);
-    keep_most(kept, size_ - std::max<Index>(size_ / 2, 1));
+    keep_most(kept, present_size_ - std::max<Index>(present_size_ / 2, 1));
     std::vector<char> taken(problem.active, 0);
     for (Index k : kept) taken[k] = 1;
     for (std::size_t slot = 0; slot < positions.size(); ++slot)
@@ -319,7 +328,7 @@ class WorkingSet {
         positions[slot] = k;
     for (Index k = 0; k < problem.active; ++k)
       if (!taken[k] && violations[k] > 0) others.push_back(k);
-    keep_most(others, size_ - static_cast<Index>(kept.size()));
+    keep_most(others, present_size_ - static_cast<Index>(kept.size()));
     std::sort(others.begin(), others.end(), more);
     rows_.enter(others, positions, order);
     return positions;
@@ -349,6 +358,7 @@ class WorkingSet {
   static constexpr bool capped = std::is_same_v<Machine, linear::CrammerSinger>;
   const Rule rule_;
   const Index size_, most_free_;
+  Index present_size_ = size_;  // of the next block, at most size_
   Visit<Machine> visit_;
   BlockRows<Real> rows_;
   BlockProblem<Real> block_;

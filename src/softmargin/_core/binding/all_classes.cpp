@@ -47,7 +47,8 @@ std::unique_ptr<AnySolver> make_solver(RowSource<Real>& rows, Column<Index> ids,
   if (ids.size() != labels.size())
     throw std::invalid_argument("ids and labels do not fit together");
   // What the kernel values of a block take, the cache cannot have.
-  const std::size_t of_block = all_classes::WorkingSet<Real, linear::WestonWatkins>::bytes(block_size);
+  const std::size_t of_block =
+      all_classes::WorkingSet<Real, linear::WestonWatkins>::bytes(block_size);
   KernelMatrix<Real> matrix(rows, to_vector(ids), cache_bytes - std::min(of_block, cache_bytes / 4),
                             threads, handle_signals);
   const all_classes::Settings settings{
