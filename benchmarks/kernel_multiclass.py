@@ -3,6 +3,7 @@
     python benchmarks/kernel_multiclass.py [--data vowel segment ...] [--rows N] [--fixed]
         [--machines ovo ...] [--time-limit SECONDS]
     python benchmarks/kernel_multiclass.py --rules [--data ...]
+    python benchmarks/kernel_multiclass.py --cells [--data ...] [--time-limit SECONDS]
     python benchmarks/kernel_multiclass.py --growth
     python benchmarks/kernel_multiclass.py --memory
 
@@ -12,26 +13,31 @@ machine, by three folds over the same small grid (gamma relative to 1 / features
 of its examples. Then each machine is fitted and predicts on one thread, in turn with the others;
 seconds are medians of processor time. With --rows, the first N rows of a random order are fitted.
 The second form counts steps and kernel rows of the rules that choose one example at a time. The
-third fits made-up data (normal clusters) of growing n and k. The last prints the peak memory of
-fits of made-up data, each in a process of its own, beyond what it takes anyway: the data, the
-modules (a small fit imports them first) and the cached kernel rows.
+third fits every cell of a grid of C and gamma, also where the kernel matrix is nearly singular, on
+at most 2,000 examples. The fourth fits made-up data (normal clusters) of growing n and k. The last
+prints the peak memory of fits of made-up data, each in a process of its own, beyond what it takes
+anyway: the data, the modules (a small fit imports them first) and the cached kernel rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import multiprocessing
 import resource
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 from data import load
+from sklearn.exceptions import ConvergenceWarning
 
 import softmargin
 
 MACHINES = ("ovo", "ovr", "weston_watkins", "crammer_singer")
 GRID_C, GRID_GAMMA = (1.0, 10.0), (1.0, 3.0, 10.0)
+CELLS_C, CELLS_GAMMA, MOST_IN_CELLS = (1.0, 100.0, 10_000.0), (0.03, 0.3, 3.0, 30.0), 2000
 MOST_TO_CHOOSE = 1000
 """Parameters are chosen on at most this many training examples."""
 CACHE_SIZE = 200.0
@@ -127,6 +133,39 @@ def rules(names: list[str]) -> None:
                     )
 
 
+def cells(names: list[str], machines: list[str], time_limit: float | None) -> None:
+    """Processor time of all cells, of the slowest, and how many did not converge."""
+    print(f"C in {CELLS_C}, gamma in {CELLS_GAMMA} / features")
+    print("data            machine         all s  slowest s  at C, gamma d  not converged")
+    for name in names:
+        X, y, _, _ = parts(name)
+        rows = np.random.default_rng(0).permutation(len(y))[:MOST_IN_CELLS]
+        X, y = X[rows], y[rows]
+        for machine in machines:
+            found = []
+            for C, gamma in itertools.product(CELLS_C, CELLS_GAMMA):
+                svc = softmargin.SVC(
+                    multi_class=machine,
+                    C=C,
+                    gamma=gamma / X.shape[1],
+                    n_jobs=1,
+                    time_limit=time_limit,
+                )
+                began = time.process_time()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    svc.fit(X, y)
+                seconds = time.process_time() - began
+                found.append((seconds, C, gamma, svc.solution_.converged))
+            slowest, C, gamma, _ = max(found)
+            left = sum(not converged for *_, converged in found)
+            total = sum(seconds for seconds, *_ in found)
+            print(
+                f"{name:15} {machine:14} {total:6.2f} {slowest:10.2f} {C:7g} {gamma:6g} {left:14d}",
+                flush=True,
+            )
+
+
 def clusters(size: int, classes: int, features: int = 10) -> tuple[Any, Any]:
     """Overlapping normal clusters, one for each class."""
     rng = np.random.default_rng(0)
@@ -188,11 +227,14 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, help="training rows at most")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES), choices=MACHINES)
     parser.add_argument("--time-limit", type=float, help="seconds of a fit, by the clock")
+    parser.add_argument("--cells", action="store_true", help="every cell of a grid of C and gamma")
     parser.add_argument("--growth", action="store_true", help="time with n and k")
     parser.add_argument("--memory", action="store_true", help="peak memory of large fits")
     args = parser.parse_args()
     if args.rules:
         rules(args.data)
+    elif args.cells:
+        cells(args.data, args.machines, args.time_limit)
     elif args.growth:
         growth()
     elif args.memory:

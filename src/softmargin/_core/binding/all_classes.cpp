@@ -46,11 +46,13 @@ std::unique_ptr<AnySolver> make_solver(RowSource<Real>& rows, Column<Index> ids,
                                        double gap_tolerance, double most_rounding) {
   if (ids.size() != labels.size())
     throw std::invalid_argument("ids and labels do not fit together");
-  // What the kernel values of a block take, the cache cannot have.
-  const std::size_t of_block =
-      all_classes::WorkingSet<Real, linear::WestonWatkins>::bytes(block_size);
-  KernelMatrix<Real> matrix(rows, to_vector(ids), cache_bytes - std::min(of_block, cache_bytes / 4),
-                            threads, handle_signals);
+  // What a block, the variables and the orders of examples take, the cache cannot have.
+  const std::size_t in_solver =
+      all_classes::WorkingSet<Real, linear::WestonWatkins>::bytes(block_size) +
+      labels.size() * (start.size() + 40) * sizeof(double);
+  KernelMatrix<Real> matrix(rows, to_vector(ids),
+                            cache_bytes - std::min(in_solver, cache_bytes / 4), threads,
+                            handle_signals);
   const all_classes::Settings settings{
       .rule = rule_of(rule),
       .block_size = block_size,
