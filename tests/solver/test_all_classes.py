@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin import SVC, LinearSVC
+from softmargin import SVC, LinearSVC, _core
 from softmargin.problem.all_classes import MACHINES
 from softmargin.working_sets import BY_EXAMPLE, Block
 from tests.oracles import naive_all_classes as naive
@@ -307,6 +307,42 @@ def test_a_nearly_singular_kernel_matrix_needs_few_steps(machine):
     X, y = overlapping_clusters(400, 11, 0.7)
     found = SVC(multi_class=machine, C=1e4, gamma=0.001, max_iter=500_000).fit(X, y)
     assert found.solution_.converged
+
+
+@pytest.mark.parametrize("tiny", [0.0, 1e-16, 1e-13])
+def test_the_sum_of_crammer_singer_stays_within_its_bound(tiny):
+    """Also after Newton steps, if a sum begins at C in one variable, and rounding left others."""
+    X, y = overlapping_clusters(300, 6, 0.7)
+    C = 10.0
+    start = np.zeros((6, len(X)))
+    start[(y + 1) % 6, np.arange(len(X))] = C * (1 - tiny)
+    start[(y + 2) % 6, np.arange(len(X))] = C * tiny
+    core = _core.float64
+    examples = core.Examples.dense(X, X.mean(axis=0))
+    rows = core.Rows.examples(examples, "rbf", 0.01, 0.0, 3)
+    solver = core.all_classes_solver(
+        rows=rows,
+        ids=np.arange(len(X), dtype=np.int32),
+        labels=y.astype(np.int32),
+        upper=np.full(len(X), C),
+        start=list(start),
+        machine="crammer_singer",
+        rule="block",
+        block_size=64,
+        newton=True,
+        tolerance=1e-9,
+        shrinking=True,
+        cache_bytes=10**7,
+        threads=1,
+    )
+    for _ in range(1000):
+        state = solver.run(200, 10.0)
+        beta = np.stack([solver.variables(c) for c in range(6)])
+        assert beta.min() >= 0
+        assert beta.sum(axis=0).max() <= C * (1 + 1e-12)
+        if state.outcome != _core.Outcome.running:
+            break
+    assert state.outcome == _core.Outcome.optimal
 
 
 def test_rows_of_zeros_cost_what_they_must():

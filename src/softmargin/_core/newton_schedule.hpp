@@ -43,7 +43,7 @@ class NewtonSchedule {
     return 5.0 * static_cast<double>(changed) * active;
   }
 
-  // Forgets the work so far: another problem begins.
+  // Forgets the work so far: another problem begins, or a step was not possible.
   void restart() { now_ = newer_ = older_ = {}; }
 
   void worked(double work, double gain) {

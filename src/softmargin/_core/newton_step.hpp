@@ -89,7 +89,8 @@ class NewtonStep {
   }
 
   // Minimises any quadratic function of variables within bounds, with no sum to keep. fill(matrix)
-  // writes its second derivatives. Sets `beta` and returns the gain and the work.
+  // writes its second derivatives. Sets `beta` if the gain is positive, and returns the gain and
+  // the work (no positions).
   template <class Fill>
   NewtonResult take(BoundedVariables& variables, double tolerance, double floor, double most_work,
                     Fill fill, Interruption& interruption) {

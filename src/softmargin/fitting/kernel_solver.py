@@ -199,7 +199,8 @@ class _Run:
         values is compared with.  If rounding could affect the gap, a sample of decision values is
         computed again in the next arithmetic to measure the rounding error.  If that is too large,
         all decision values that determine the gap are computed again; usually these are only those
-        of the free support vectors."""
+        of the free support vectors.  (With a score for each class, none are.)  The violation is 0,
+        which no rounding error satisfies, if the gap is then too large."""
         objectives = model.primal_objective, model.dual_objective
         enough = float(self.settings.tolerances.enough(status.violation, *objectives))
         more_exact = self.plan.next(point.precision)
@@ -210,7 +211,7 @@ class _Run:
         allowed, reach = rounding_allowed(model), math.sqrt(self.dual.reach(point.beta).sum())
         if rounding * reach <= allowed:
             return model, enough
-        most = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
+        most = self._most_gap()
         if len(coefs) > 1:
             off = SAFETY * self._measured_rounding(coefs, gradient, more_exact)
             small = off * reach <= allowed and relative_gap(*objectives) <= most
@@ -228,6 +229,11 @@ class _Run:
         gap = relative_gap(exact.primal_objective, exact.dual_objective)
         return exact, self.tol if gap <= most else 0.0
 
+    def _most_gap(self) -> float:
+        """The relative gap of a converged fit; infinite if the gap says nothing about it."""
+        for_core = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
+        return self.settings.tolerances.gap_tol or math.inf if for_core < math.inf else math.inf
+
     def _exact_gradient(self, coef: Array, arithmetic: str) -> Callable[[NDArray[np.intp]], Array]:
         """A function that computes the gradient of some variables in this arithmetic."""
         (rows, ids), used = self.source(arithmetic), np.flatnonzero(coef)
@@ -241,17 +247,21 @@ class _Run:
     def _measured_rounding(
         self, coefs: Sequence[Array], scores: Sequence[Array], more_exact: str
     ) -> float:
-        """The root mean square of the rounding of a difference of two scores, at some support
-        vectors; `coefs` and `scores` have a row for each class."""
+        """The root mean square of the rounding in differences of two scores, at some support
+        vectors; `coefs` and `scores` have a row for each class.  The differences are those of the
+        nonzero variables: the score of the example's own class, whose coefficient is positive, and
+        that of a class with a negative one."""
         rows, ids = self.source(more_exact)
         some = np.flatnonzero(reduce(np.logical_or, coefs))
         some = some[:: max(len(some) // SAMPLE, 1)]
-        squares = 0.0
-        for coef, score in zip(coefs, scores, strict=True):
+        errors, signs = np.empty((2, len(coefs), len(some)))
+        for c, (coef, score) in enumerate(zip(coefs, scores, strict=True)):
             used = np.flatnonzero(coef)
             exact = rows.sums(ids[some], ids[used], coef[used], self.settings.threads)
-            squares += float(np.sum((exact - score[some]) ** 2))
-        return math.sqrt(2 * squares / (len(coefs) * max(len(some), 1)))
+            errors[c], signs[c] = exact - score[some], coef[some]
+        own = errors[signs.argmax(axis=0), np.arange(len(some))]
+        off = (own - errors)[signs < 0]
+        return math.sqrt(np.mean(off**2)) if len(off) else 0.0
 
     def _rounding(self, arithmetic: str, coefs: Sequence[Array]) -> float:
         """The rounding error of a decision value; with several kernel expansions (one per class),

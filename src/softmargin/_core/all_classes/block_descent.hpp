@@ -1,5 +1,5 @@
-// Solves the problem of a block: passes over its examples, the variables of each of which are set
-// to their exact optimum; and Newton steps where they pay.
+// Solves the problem of a block. A pass sets the variables of one violating example after another
+// to their exact optimum; Newton steps follow where they pay.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,8 @@ class BlockDescent {
 
   void move(Block& block, Index m, double enough, StepResult& result) {
     visit_.look_at_member(block, m);
-    if (visit_.violation() <= 0.5 * enough) return;  // slightly below the limit, so that it stays
+    // From half of the limit on, so that the next steps do not soon lead beyond it.
+    if (visit_.violation() <= 0.5 * enough) return;
     const double gain = visit_.solve();
     ++result.iterations;
     const auto variables = block.variables(m);

@@ -41,8 +41,8 @@ class BlockProblem {
     for (List& list : lists_) list.members.clear(), list.scores.clear();
   }
 
-  // Frees the memory of the kernel values, until the next call of fill().
-  void free() {
+  // That of the kernel values, until the next call of fill().
+  void release_memory() {
     values_.reset();
     allocated_ = 0;
   }
@@ -137,7 +137,7 @@ class BlockProblem {
   // The values are whatever was in memory: writing zeros first would take a noticeable time.
   void allocate(std::size_t size) {
     if (size <= allocated_) return;
-    free();
+    release_memory();
     values_.reset(new Real[size]);
     allocated_ = size;
   }

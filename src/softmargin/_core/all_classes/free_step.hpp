@@ -309,9 +309,11 @@ class FreeStep {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   }
 
-  // A sum of changes may be a rounding error away from the bound.
+  // A sum of changes may be a rounding error away from a bound.
   static double rounded(double beta, double upper) {
-    return beta >= (1 - 1e-14) * upper ? upper : beta;
+    constexpr double rounding = 1e-14;
+    if (beta <= rounding * upper) return 0;
+    return beta >= (1 - rounding) * upper ? upper : beta;
   }
 
   // `ends` are the new values of the free variables.
@@ -324,7 +326,7 @@ class FreeStep {
       variables[one.variable].beta = rounded(ends[f], block.member(one.member).upper);
       if (one.reference == variables.size()) continue;
       double& reference = variables[one.reference].beta;
-      reference = rounded(std::max(reference - changes[f], 0.0), block.member(one.member).upper);
+      reference = rounded(reference - changes[f], block.member(one.member).upper);
     }
     std::vector<double> sums;
     multiply(block, changes, sums);

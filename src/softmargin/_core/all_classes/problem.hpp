@@ -44,8 +44,8 @@ struct Table {
   std::vector<double> values;
 };
 
-// The variables of all examples, or of a block of them, by position. beta has a zero at the class
-// of the example itself. Kept up to date by the solver: the scores of the active examples.
+// The variables of all examples, by position. beta has a zero at the class of the example itself.
+// Kept up to date by the solver: the scores of the active examples.
 struct Problem {
   Problem(Index size, Index classes)
       : classes(classes),

@@ -20,11 +20,11 @@ class Changes {
   explicit Changes(Index classes) : classes_(classes) {}
 
   // Begins the next row.
-  void begin_row() { starts_.push_back(static_cast<Index>(entries_.size())); }
+  void begin_row() { starts_.push_back(entries_.size()); }
   void add(Index c, double change) { entries_.push_back({c, change}); }
 
   // To be called after the last row and before add_rows().
-  void finish() { starts_.push_back(static_cast<Index>(entries_.size())); }
+  void finish() { starts_.push_back(entries_.size()); }
 
   std::size_t entries() const { return entries_.size(); }
 
@@ -63,14 +63,14 @@ class Changes {
     Sorted sorted;
     sorted.starts.assign(classes_ + 1, 0);
     for (Index r = 0; r < count; ++r)
-      for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e)
+      for (std::size_t e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e)
         ++sorted.starts[entries_[e].cls + 1];
     for (Index c = 0; c < classes_; ++c) sorted.starts[c + 1] += sorted.starts[c];
     sorted.rows.resize(sorted.starts[classes_]);
     sorted.scales.resize(sorted.starts[classes_]);
     std::vector<Index> next(sorted.starts.begin(), sorted.starts.end() - 1);
     for (Index r = 0; r < count; ++r)
-      for (Index e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e) {
+      for (std::size_t e = starts_[which[r]]; e < starts_[which[r] + 1]; ++e) {
         const Index place = next[entries_[e].cls]++;
         sorted.rows[place] = r;
         sorted.scales[place] = entries_[e].change;
@@ -79,7 +79,7 @@ class Changes {
   }
 
   const Index classes_;
-  std::vector<Index> starts_;
+  std::vector<std::size_t> starts_;
   std::vector<Entry> entries_;
 };
 

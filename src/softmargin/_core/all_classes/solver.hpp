@@ -4,7 +4,8 @@
 //
 // Examples whose variables are settled are shrunk: taken out of the problem. When the others are
 // optimal, they come back, their scores are brought up to date, and all examples and classes are
-// checked. run() continues where it stopped; slices of any length give the same steps.
+// checked. run() continues where it stopped; slices give the same steps, however long they take. (A
+// limit on iterations ends a block early, and stop() ends a step.)
 #pragma once
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class Solver final : public AnySolver {
         tolerance_(settings.tolerance),
         most_rounding_(settings.most_rounding),
         progress_(problem_.size(), true) {
-    matrix_.keep_last(working_set_.rows_in_use(), WorkingSet<Real, Machine>::values_for_two);
+    matrix_.keep_last(working_set_.rows_in_use(), WorkingSet<Real, Machine>::values_per_pair);
     double largest = 0;
     for (Index k = 0; k < problem_.size(); ++k)
       largest = std::max(largest, std::abs(matrix_.diagonal()[k]));
@@ -82,7 +83,7 @@ class Solver final : public AnySolver {
     state_.objective = -dual_objective(problem_);
     // The certificate needs memory, but no kernel values.
     matrix_.free_cache();
-    working_set_.free();
+    working_set_.release_memory();
     return state();
   }
 
@@ -110,7 +111,7 @@ class Solver final : public AnySolver {
       return;
     }
     double worst = look_at_all();
-    if (worst <= tolerance_ && is_solved(worst)) return;
+    if (worst <= tolerance_ && check_all(worst)) return;
     if (settings_.shrinking && !all_to_the_end_ && until_shrink_ <= 0) {
       until_shrink_ = period();
       if (shrink(worst)) worst = look_at_all();
@@ -143,9 +144,10 @@ class Solver final : public AnySolver {
     return worst;
   }
 
-  // Called when no active example violates the conditions by more than the tolerance. True: nothing
-  // is left to do in this round.
-  bool is_solved(double& worst) {
+  // Called when no active example violates the conditions by more than the tolerance. Brings the
+  // others back and lowers the tolerance if the gap is too large. True: nothing is left to do in
+  // this round; otherwise `worst` is the violation to continue with.
+  bool check_all(double& worst) {
     if (problem_.active < problem_.size()) {
       // While the active examples alone have too large a gap, the others need not come back.
       if (!gap_is_small(worst) && lower_tolerance(worst)) return false;
@@ -160,7 +162,7 @@ class Solver final : public AnySolver {
     } else if (!lower_tolerance(worst)) {
       state_.outcome = Outcome::no_progress;
     }
-    return state_.outcome != Outcome::running || worst <= tolerance_;
+    return state_.outcome != Outcome::running;
   }
 
   // Whether the gap of the active examples is small enough. No example's share is negative.
@@ -190,7 +192,8 @@ class Solver final : public AnySolver {
 
   // --- shrinking ---------------------------------------------------------------------------
 
-  // The examples shrunk together, and the nonzero beta at that time, by example.
+  // The examples shrunk together, at positions from `begin` to `end`, and the nonzero beta of all
+  // that stayed active, by example. (The others do not change until this stage ends.)
   struct Stage {
     double beta(Index example, Index c, std::size_t& next) const {
       const bool known = next < starts[example + 1] && classes[next] == c;
@@ -224,7 +227,7 @@ class Solver final : public AnySolver {
 
   void note_variables(Stage& stage) const {
     for (Index k : order().position_of) {
-      for (Index c = 0; c < problem_.classes; ++c) {
+      for (Index c = 0; k < stage.begin && c < problem_.classes; ++c) {
         if (problem_.beta.at(c, k) == 0) continue;
         stage.classes.push_back(c);
         stage.values.push_back(problem_.beta.at(c, k));
@@ -252,7 +255,7 @@ class Solver final : public AnySolver {
       const Stage& stage = stages_.back();
       std::vector<Index> changed;
       Changes changes(problem_.classes);
-      for (Index k = 0; k < problem_.size(); ++k)
+      for (Index k = 0; k < stage.begin; ++k)
         if (note_coefficients(k, &stage, changes)) changed.push_back(k);
       changes.finish();
       update_scores(problem_, matrix_, changed, changes, stage.begin, stage.end, {});
@@ -327,10 +330,10 @@ class Solver final : public AnySolver {
     state_.active = problem_.active;
     state_.to_rebuild = 0;
     for (const Stage& stage : stages_) {
-      std::vector<char> changed(problem_.size(), 0);
+      std::vector<char> changed(stage.begin, 0);
       std::vector<std::size_t> next = stage.starts;
       for (Index c = 0; c < problem_.classes; ++c)
-        for (Index k = 0; k < problem_.size(); ++k) {
+        for (Index k = 0; k < stage.begin; ++k) {
           const Index example = order().example_at[k];
           changed[k] |= problem_.beta.at(c, k) != stage.beta(example, c, next[example]);
         }

@@ -41,28 +41,29 @@ class WorkingSet {
  public:
   using Matrix = KernelMatrix<Real>;
 
-  // Newton steps are on at most `most_free` variables; 0: there are none.
-  WorkingSet(Rule rule, Index size, Index classes, Index most_free)
+  // Newton steps factor matrices of at most `most_factored` variables, and use conjugate gradients
+  // with more; 0: there are none.
+  WorkingSet(Rule rule, Index size, Index classes, Index most_factored)
       : rule_(rule),
         size_(rule == Rule::block ? std::max<Index>(size, 2) : 1),
-        most_free_(most_free),
+        most_factored_(most_factored),
         visit_(classes),
         rows_(size_),
         block_(classes),
-        step_(most_free),
-        descent_(classes, most_free > 0) {}
+        step_(most_factored),
+        descent_(classes, most_factored > 0) {}
 
   Index rows_in_use() const { return size_ + 2; }
 
-  // About how many kernel values a block has for each two of its examples: two between all of them
-  // (one is of newcomers), and at most eight in the lists of classes.
-  static constexpr std::size_t values_for_two = 10;
-  static std::size_t bytes(Index size) { return values_for_two * sizeof(Real) * size * size; }
+  // About how many kernel values a block stores for each pair of its examples: one in its matrix,
+  // one for newcomers, at most eight in the lists of classes.
+  static constexpr std::size_t values_per_pair = 10;
+  static std::size_t bytes(Index size) { return values_per_pair * sizeof(Real) * size * size; }
 
-  // Frees the memory of kernel values, until the next step.
-  void free() {
-    rows_.free();
-    block_.free();
+  // Until the next step.
+  void release_memory() {
+    rows_.release_memory();
+    block_.release_memory();
   }
 
   // `violations` has one for each active example.
@@ -88,7 +89,7 @@ class WorkingSet {
   // A class of an example that its variable, which is zero, may enter; equal scores take turns.
   struct Other {
     double score;
-    Index turn, cls;
+    Index tie_break, cls;
   };
 
   Index best_gain(const Problem& problem, Matrix& matrix, const std::vector<double>& violations,
@@ -163,8 +164,8 @@ class WorkingSet {
     return result;
   }
 
-  // Where all passes over a block do not solve it, its matrix is nearly singular. Then smaller
-  // blocks are better: Newton steps on their variables are cheap.
+  // A block that is not solved after all passes has a nearly singular matrix. Then smaller blocks
+  // are better: Newton steps on their variables are cheap.
   void adapt_size(int passes) {
     constexpr Index least = 64;
     constexpr int most = BlockDescent<Real, Machine>::most_passes;
@@ -177,15 +178,18 @@ class WorkingSet {
     std::vector<Index> slots(positions.size());
     std::iota(slots.begin(), slots.end(), Index(0));
     std::sort(slots.begin(), slots.end(), [&](Index a, Index b) {
-      const Index k = positions[a], l = positions[b];
-      return violations[k] != violations[l] ? violations[k] > violations[l] : turn(k) < turn(l);
+      return comes_first(positions[a], positions[b], violations);
     });
     return slots;
   }
 
-  // Equal violations take turns in a scattered order: at the start all are equal, and examples are
-  // sorted by class.
-  static std::uint32_t turn(Index k) { return static_cast<std::uint32_t>(k) * 2654435769u; }
+  // By violation. Those with equal violations are in a scattered order: at the start all are equal,
+  // and examples are sorted by class.
+  static bool comes_first(Index k, Index l, const std::vector<double>& violations) {
+    const auto scattered = [](Index m) { return static_cast<std::uint32_t>(m) * 2654435769u; };
+    return violations[k] != violations[l] ? violations[k] > violations[l]
+                                          : scattered(k) < scattered(l);
+  }
 
   // Where examples have very many variables, a block has fewer examples.
   std::size_t most_values() const { return std::size_t{8} * size_ * size_; }
@@ -216,16 +220,16 @@ class WorkingSet {
     if (others_.size() > most)
       std::nth_element(others_.begin(), others_.begin() + most, others_.end(),
                        [](const Other& a, const Other& b) {
-                         return a.score != b.score ? a.score > b.score : a.turn < b.turn;
+                         return a.score != b.score ? a.score > b.score : a.tie_break < b.tie_break;
                        });
     for (std::size_t j = 0; j < std::min(most, others_.size()); ++j)
       block_.add_variable(others_[j].cls, 0, others_[j].score);
   }
 
   // A Newton step on all free variables of active examples, if it is due and their kernel values
-  // are there.
+  // fit into memory. Listing the variables takes time too, so first a guess whether it may be due.
   StepResult free_step(Problem& problem, Matrix& matrix, double tolerance) {
-    if (most_free_ == 0 || !schedule_.is_due(0.5 * last_work_)) return {};
+    if (most_factored_ == 0 || !schedule_.is_due(0.5 * last_work_)) return {};
     const std::vector<Index> members = put_free_into_block(problem);
     step_.find(block_);
     last_work_ = step_.work() + update_work(step_.size() + members.size(), problem.active);
@@ -234,19 +238,27 @@ class WorkingSet {
       schedule_.restart();
       return {};
     }
-    block_.fill([&](const std::vector<Index>& list, std::size_t stride, Real* out) {
-      std::vector<Index> positions;
-      for (Index m : list) positions.push_back(members[m]);
-      load_values(matrix, positions, problem.active, stride, out);
-    });
+    try {
+      block_.fill([&](const std::vector<Index>& list, std::size_t stride, Real* out) {
+        std::vector<Index> positions;
+        for (Index m : list) positions.push_back(members[m]);
+        load_values(matrix, positions, problem.active, stride, out);
+      });
+    } catch (const std::bad_alloc&) {
+      block_.release_memory();
+      schedule_.restart();
+      return {};
+    }
     const NewtonResult taken = step_.take(block_, tolerance, matrix.interruption());
     StepResult result{.iterations = 1, .gain = taken.gain, .work = taken.work};
     write_back(problem, matrix, members, result);
     schedule_.taken(result.work, result.gain);
+    if (block_.values_needed() > most_values()) block_.release_memory();
     return result;
   }
 
-  // Returns the examples that have free variables.
+  // Returns the examples that have free variables. Crammer-Singer limits the sum of an example's
+  // variables, so all that are above zero count there.
   std::vector<Index> put_free_into_block(const Problem& problem) {
     std::vector<char> any(problem.active, 0);
     for (Index c = 0; c < problem.classes; ++c) {
@@ -261,7 +273,8 @@ class WorkingSet {
       members.push_back(k);
       add_member(problem, k);
       for (Index c = 0; c < problem.classes; ++c)
-        if (const double beta = problem.beta.at(c, k); beta > 0 && beta < problem.upper[k])
+        if (const double beta = problem.beta.at(c, k);
+            beta > 0 && (capped || beta < problem.upper[k]))
           block_.add_variable(c, beta, problem.scores.at(c, k));
     }
     return members;
@@ -270,7 +283,7 @@ class WorkingSet {
   // Whether that many kernel values take no more memory than the matrix of the largest step.
   bool fits(std::size_t values) const {
     return static_cast<double>(values) * sizeof(Real) <=
-           static_cast<double>(most_free_) * most_free_ * sizeof(double);
+           static_cast<double>(most_factored_) * most_factored_ * sizeof(double);
   }
 
   static double update_work(std::size_t entries, Index active) {
@@ -306,9 +319,7 @@ class WorkingSet {
   // violate the conditions, which fill up to half of it, and the most violating others.
   std::vector<Index> choose(const Problem& problem, const Order& order,
                             const std::vector<double>& violations) {
-    const auto more = [&](Index a, Index b) {
-      return violations[a] != violations[b] ? violations[a] > violations[b] : turn(a) < turn(b);
-    };
+    const auto more = [&](Index a, Index b) { return comes_first(a, b, violations); };
     const auto keep_most = [&](std::vector<Index>& some, Index most) {
       if (static_cast<Index>(some.size()) <= most) return;
       std::nth_element(some.begin(), some.begin() + most, some.end(), more);
@@ -329,7 +340,6 @@ class WorkingSet {
     for (Index k = 0; k < problem.active; ++k)
       if (!taken[k] && violations[k] > 0) others.push_back(k);
     keep_most(others, present_size_ - static_cast<Index>(kept.size()));
-    std::sort(others.begin(), others.end(), more);
     rows_.enter(others, positions, order);
     return positions;
   }
@@ -348,16 +358,19 @@ class WorkingSet {
         places.push_back(static_cast<Index>(m));
       }
     }
-    if (missing.empty()) return;
-    std::vector<Real> rows(missing.size() * count);
-    matrix.submatrix(missing, positions, rows.data());
-    for (std::size_t r = 0; r < missing.size(); ++r)
-      std::copy_n(&rows[r * count], count, out + places[r] * stride);
+    constexpr std::size_t at_once = 256;
+    std::vector<Real> rows(std::min(missing.size(), at_once) * count);
+    for (std::size_t first = 0; first < missing.size(); first += at_once) {
+      const std::size_t last = std::min(first + at_once, missing.size());
+      matrix.submatrix({missing.begin() + first, missing.begin() + last}, positions, rows.data());
+      for (std::size_t r = first; r < last; ++r)
+        std::copy_n(&rows[(r - first) * count], count, out + places[r] * stride);
+    }
   }
 
   static constexpr bool capped = std::is_same_v<Machine, linear::CrammerSinger>;
   const Rule rule_;
-  const Index size_, most_free_;
+  const Index size_, most_factored_;
   Index present_size_ = size_;  // of the next block, at most size_
   Visit<Machine> visit_;
   BlockRows<Real> rows_;

@@ -46,7 +46,9 @@ std::unique_ptr<AnySolver> make_solver(RowSource<Real>& rows, Column<Index> ids,
                                        double gap_tolerance, double most_rounding) {
   if (ids.size() != labels.size())
     throw std::invalid_argument("ids and labels do not fit together");
-  // What a block, the variables and the orders of examples take, the cache cannot have.
+  block_size = std::min(block_size, static_cast<Index>(labels.size()));
+  // The cache gets what a block, the variables and the orders of examples leave of the budget, but
+  // at least three quarters of it. (The scores are not counted.)
   const std::size_t in_solver =
       all_classes::WorkingSet<Real, linear::WestonWatkins>::bytes(block_size) +
       labels.size() * (start.size() + 40) * sizeof(double);

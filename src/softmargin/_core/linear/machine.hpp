@@ -1,4 +1,5 @@
-// The linear machines: the parts of the algorithm in descent.hpp in which they differ.
+// The machines with a score for each class: the linear ones, and those of ../all_classes with a
+// kernel. Here are the parts of descent.hpp in which they differ; with a kernel, |x|^2 is K_ii.
 //
 // For an example of class y with scores s = W'x, a class c has the error
 //   e_c = 1 - s_y + s_c (c != y)              Weston-Watkins, Crammer-Singer

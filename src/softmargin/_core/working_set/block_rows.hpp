@@ -31,8 +31,8 @@ class BlockRows {
   // Forgets all members.
   void clear() { members_.clear(); }
 
-  // Also frees the memory, until the next update.
-  void free() {
+  // Forgets all members and frees the memory, until the next update.
+  void release_memory() {
     clear();
     matrix_.values.reset();
     spare_ = {}, computed_ = {};
