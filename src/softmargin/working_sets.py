@@ -6,7 +6,18 @@ Give ``working_set=`` the name of a rule, or an object of its class to set its o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any, ClassVar
+
+LARGEST_BLOCK = 2**31 - 1
+"""More examples or variables than any problem has."""
+
+
+def _whole_or_zero(size: Any) -> int:
+    try:
+        return index(size)
+    except TypeError:
+        return 0
 
 
 class WorkingSet:
@@ -92,11 +103,13 @@ class Block(WorkingSet):
     name: ClassVar[str] = "block"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.size, int) and self.size >= 2):
-            raise ValueError(f"size={self.size!r}: use an integer of at least 2.")
+        if not 2 <= _whole_or_zero(self.size) <= LARGEST_BLOCK:
+            raise ValueError(f"size={self.size!r}: use an integer from 2 to {LARGEST_BLOCK}.")
+        if self.newton not in (True, False):
+            raise ValueError(f"newton={self.newton!r}: use True or False.")
 
     def options(self) -> dict[str, Any]:
-        return {**super().options(), "block_size": self.size, "newton": self.newton}
+        return {**super().options(), "block_size": int(self.size), "newton": bool(self.newton)}
 
 
 @dataclass(frozen=True)

@@ -309,6 +309,25 @@ def test_a_nearly_singular_kernel_matrix_needs_few_steps(machine):
     assert found.solution_.converged
 
 
+def test_crammer_singer_where_rounding_leaves_tiny_variables():
+    """An example with one variable at C and another of 2e-16: a Newton step raised the second."""
+    X = np.array([1, 2, 1, -1, 1, -1, 1, -1, 1, 0, -2, 2, -1, -2, 1, 0, 1, -2, 1, 1, 1.0])[:, None]
+    y = np.array([0, 1, 2, 0, 2, 1, 2, 1, 1, 2, 1, 2, 1, 1, 0, 1, 1, 2, 2, 1, 2])
+    found = SVC(multi_class="crammer_singer", C=1, gamma=0.5, gap_tol=1e-6).fit(X, y)
+    optimum, _ = naive.quadratic_program(
+        rbf_kernel(X, gamma=0.5), y, np.ones(len(X)), 3, "crammer_singer"
+    )
+    assert found.solution_.primal_objective == pytest.approx(optimum, rel=1e-6)
+    assert np.abs(found.dual_coef_).max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("size", [np.int64(10), 10**9])
+def test_any_size_of_a_block(size, three_blobs):
+    X, y = three_blobs
+    found = fitted("weston_watkins", X, y, working_set=Block(size=size, newton=True))
+    assert found.solution_.converged
+
+
 @pytest.mark.parametrize("tiny", [0.0, 1e-16, 1e-13])
 def test_the_sum_of_crammer_singer_stays_within_its_bound(tiny):
     """Also after Newton steps, if a sum begins at C in one variable, and rounding left others."""

@@ -513,7 +513,9 @@ def test_auto_says_what_it_chose():
         (lambda: HybridMaximumGain(eta=0.5), r"eta=0.5: use a number in \[0, 0.5\)"),
         (lambda: HybridMaximumGain(eta=float("nan")), "eta=nan: use a number"),
         (lambda: HybridMaximumGain(eta="small"), "eta='small': use a number"),
-        (lambda: Block(1), "size=1: use an integer of at least 2"),
+        (lambda: Block(1), "size=1: use an integer from 2 to"),
+        (lambda: Block(10**10), "size=10000000000: use an integer from 2 to"),
+        (lambda: Block(newton="yes"), "newton='yes': use True or False"),
     ],
 )
 def test_wrong_options_are_refused(make, message):

@@ -29,15 +29,16 @@ class Factor {
   }
 
   Index size() const { return size_; }
-  bool is_exact() const { return exact_; }  // no pivot was raised
+  bool is_exact() const { return exact_; }  // no pivot was raised, and there was no ridge
   double& at(Index i, Index j) { return row(i)[j]; }
   double& diagonal(Index i) { return diagonal_[i]; }
 
-  // Factors A + shift [groups[i] == groups[j]]. False: not positive semidefinite, or stopped.
+  // Factors A + shift [groups[i] == groups[j]] + ridge I. False: not positive semidefinite, or
+  // stopped.
   bool factor(const std::vector<int>& groups, double shift, double floor, double least_pivot,
-              Interruption& interruption) {
-    copy_below(groups, shift);
-    exact_ = true;
+              Interruption& interruption, double ridge = 0) {
+    copy_below(groups, shift, ridge);
+    exact_ = ridge == 0;
     // Columns that are eliminated at a time; with more, a large matrix is read less often.
     const Index width = size_ <= 500 ? 16 : size_ <= 1000 ? 48 : 96;
     for (Index begin = 0; begin < size_; begin += width) {
@@ -119,7 +120,7 @@ class Factor {
   const double* row(Index i) const { return &values_[static_cast<std::size_t>(i) * size_]; }
 
   // L begins as A. In tiles, because the values of a column of A are far apart in memory.
-  void copy_below(const std::vector<int>& groups, double shift) {
+  void copy_below(const std::vector<int>& groups, double shift, double ridge) {
     constexpr Index tile = 32;
     for (Index top = 0; top < size_; top += tile)
       for (Index left = 0; left <= top; left += tile)
@@ -128,7 +129,7 @@ class Factor {
           for (Index j = left; j < std::min(left + tile, i); ++j)
             to[j] = row(j)[i] + (groups[i] == groups[j] ? shift : 0.0);
         }
-    for (Index i = 0; i < size_; ++i) row(i)[i] = diagonal_[i] + shift;
+    for (Index i = 0; i < size_; ++i) row(i)[i] = diagonal_[i] + shift + ridge;
   }
 
   // In lanes, so that it does not wait for one sum; the lanes do not depend on the processor.

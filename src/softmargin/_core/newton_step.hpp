@@ -197,9 +197,14 @@ class NewtonStep {
 
   // Adding a multiple of A'A changes nothing where A d = 0, and gives the matrix curvature along A.
   bool factor(Interruption& interruption) {
-    result_.work += factor_work(matrix_.size());
-    const double shift = groups_ > 0 ? scale_ : 0;
-    return scale_ > 0 && matrix_.factor(group_, shift, floor_, -100 * floor_, interruption);
+    if (!(scale_ > 0)) return false;
+    const double shift = groups_ > 0 ? scale_ : 0, least_pivot = -100 * floor_;
+    result_.work += factor_work(size());
+    if (matrix_.factor(group_, shift, floor_, least_pivot, interruption)) return true;
+    if (groups_ > 0 || interruption.stopped()) return false;
+    // Where the matrix has far more rows than its rank, rounding makes pivots negative.
+    result_.work += factor_work(size());
+    return matrix_.factor(group_, shift, floor_, least_pivot, interruption, -least_pivot);
   }
 
   Sums sums(const std::vector<double>& x) const {

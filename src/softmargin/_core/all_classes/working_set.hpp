@@ -167,7 +167,7 @@ class WorkingSet {
   // A block that is not solved after all passes has a nearly singular matrix. Then smaller blocks
   // are better: Newton steps on their variables are cheap.
   void adapt_size(int passes) {
-    constexpr Index least = 64;
+    const Index least = std::clamp<Index>(most_factored_ / 4, 2, 16);
     constexpr int most = BlockDescent<Real, Machine>::most_passes;
     if (passes == most) present_size_ = std::max(present_size_ / 2, std::min(size_, least));
     if (passes < 3 * most / 5) present_size_ = std::min(2 * present_size_, size_);
