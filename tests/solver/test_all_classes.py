@@ -321,6 +321,23 @@ def test_crammer_singer_where_rounding_leaves_tiny_variables():
     assert np.abs(found.dual_coef_).max() <= 1 + 1e-12
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("scale", "C"), [(1e3, 1e6), (1e4, 1e4), (1e5, 1e6)])
+def test_variables_that_are_tiny_compared_with_their_bounds(machine, scale, C):
+    """The classes are separable, so C does not matter if it is large, and with features multiplied
+    by `scale` the dual variables are divided by its square."""
+    X, y = overlapping_clusters(200, 4, 5.0)
+    expected = fitted(machine, X, y, kernel="linear", C=10.0)
+    found = fitted(machine, scale * X, y, kernel="linear", C=C, gap_tol=None)
+    assert found.solution_.converged
+    assert found.solution_.dual_objective * scale**2 == pytest.approx(
+        expected.solution_.dual_objective, rel=1e-9
+    )
+    np.testing.assert_allclose(
+        found.decision_function(scale * X), expected.decision_function(X), atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("size", [np.int64(10), 10**9])
 def test_any_size_of_a_block(size, three_blobs):
     X, y = three_blobs

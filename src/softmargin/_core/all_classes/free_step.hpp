@@ -309,24 +309,23 @@ class FreeStep {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   }
 
-  // A sum of changes may be a rounding error away from a bound.
-  static double rounded(double beta, double upper) {
-    constexpr double rounding = 1e-14;
-    if (beta <= rounding * upper) return 0;
-    return beta >= (1 - rounding) * upper ? upper : beta;
-  }
-
   // `ends` are the new values of the free variables.
   void write_back(Block& block, const std::vector<double>& ends) {
+    // A sum of changes may be a rounding error away from a bound.
+    constexpr double rounding = 1e-14;
     std::vector<double> changes(free_.size());
     for (std::size_t f = 0; f < free_.size(); ++f) {
       const Free& one = free_[f];
       const auto variables = block.variables(one.member);
+      const double upper = block.member(one.member).upper, most = (1 - rounding) * upper;
       changes[f] = ends[f] - one.beta;
-      variables[one.variable].beta = rounded(ends[f], block.member(one.member).upper);
+      variables[one.variable].beta = ends[f] >= most ? upper : ends[f];
       if (one.reference == variables.size()) continue;
+      // Its member's variables sum to `upper`. (Without that, they may all be this small.)
       double& reference = variables[one.reference].beta;
-      reference = rounded(reference - changes[f], block.member(one.member).upper);
+      reference -= changes[f];
+      if (reference <= rounding * upper) reference = 0;
+      if (reference >= most) reference = upper;
     }
     std::vector<double> sums;
     multiply(block, changes, sums);
