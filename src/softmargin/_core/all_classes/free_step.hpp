@@ -41,6 +41,12 @@ class FreeStep {
     find_touched(block);
   }
 
+  // Until the next call of find().
+  void release_memory() {
+    free_ = {}, by_room_ = {}, touched_ = {};
+    step_ = {};
+  }
+
   // The work that a step on them is expected to take, in the unit of the schedule.
   double work() const { return is_factored() ? factor_work() : product_work() * most_products; }
 

@@ -64,6 +64,7 @@ class WorkingSet {
   void release_memory() {
     rows_.release_memory();
     block_.release_memory();
+    step_.release_memory();
   }
 
   // `violations` has one for each active example.
