@@ -338,6 +338,18 @@ def test_variables_that_are_tiny_compared_with_their_bounds(machine, scale, C):
     )
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_dual_objective_does_not_drown_in_a_large_primal(machine):
+    """The classes are separable, so a large C only raises the price of the margins still missed."""
+    X, y = overlapping_clusters(200, 4, 0.5)
+    usual, large = (
+        SVC(multi_class=machine, C=C, gamma=0.5, gap_tol=None).fit(X, y).solution_
+        for C in (1e4, 1e18)
+    )
+    assert large.primal_objective > 1e14
+    assert large.dual_objective == pytest.approx(usual.dual_objective, rel=1e-6)
+
+
 @pytest.mark.parametrize("size", [np.int64(10), 10**9])
 def test_any_size_of_a_block(size, three_blobs):
     X, y = three_blobs

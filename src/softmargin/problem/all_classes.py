@@ -145,7 +145,8 @@ class AllClasses:
             loss = loss + errors if self.machine == "weston_watkins" else np.maximum(loss, errors)
             quadratic += float((coef[c] * scores).sum())
         # The gap is the sum of C loss - beta'errors over the examples, and no term is negative. The
-        # difference of the objectives, sum(beta) - quadratic in the dual, would be less accurate.
+        # difference of the objectives would be less accurate. The primal may be far larger than the
+        # dual, so it is computed as their sum: a difference would be a less accurate dual.
         gap = float(np.maximum(self.C * loss - used, 0.0).sum())
-        primal = 0.5 * quadratic + float((self.C * loss).sum())
-        return Model(coef=coef, intercept=0.0, primal_objective=primal, dual_objective=primal - gap)
+        dual = sum(float(beta[c].sum()) for c in range(self.classes)) - 0.5 * quadratic
+        return Model(coef=coef, intercept=0.0, primal_objective=dual + gap, dual_objective=dual)
