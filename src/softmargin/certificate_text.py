@@ -60,7 +60,7 @@ def gap(solution: Solution) -> str:
 
 
 def work(solution: Solution) -> str:
-    several = f", {len(solution.problems)} pairs of classes" if len(solution.problems) > 1 else ""
+    several = f", {len(solution.problems)} problems" if len(solution.problems) > 1 else ""
     steps = f"iterations, {solution.kernel_rows} kernel rows"
     if is_linear(solution):
         steps = "passes"

@@ -227,7 +227,7 @@ def test_info_of_both_formats(capsys):
     run("info", "m.softmargin")
     certified = capsys.readouterr().out
     assert "gap " in certified
-    assert "3 pairs of classes" in certified
+    assert "3 problems" in certified
     run("info", "m.model")
     plain = capsys.readouterr().out
     assert "certificate none" in plain

@@ -202,8 +202,8 @@ def check_libsvm_model(record: Record) -> None:
         )
     if record.scores_classes and len(record.attributes["classes_"]) > 2:
         raise ValueError(
-            f"LIBSVM's model format has no multi_class={record.params['multi_class']!r}: its"
-            " machines of more than two classes have one for each pair. Save in softmargin's own"
+            f"LIBSVM's model format has no multi_class={record.params['multi_class']!r}: with more"
+            " than two classes, it holds a machine for each pair of them. Save in softmargin's own"
             " format (a name that ends in .softmargin)."
         )
     if record.is_classifier:
