@@ -6,18 +6,11 @@ Give ``working_set=`` the name of a rule, or an object of its class to set its o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
+from numbers import Integral
 from typing import Any, ClassVar
 
 LARGEST_BLOCK = 2**31 - 1
 """More examples or variables than any problem has."""
-
-
-def _whole_or_zero(size: Any) -> int:
-    try:
-        return index(size)
-    except TypeError:
-        return 0
 
 
 class WorkingSet:
@@ -103,8 +96,9 @@ class Block(WorkingSet):
     name: ClassVar[str] = "block"
 
     def __post_init__(self) -> None:
-        if not 2 <= _whole_or_zero(self.size) <= LARGEST_BLOCK:
-            raise ValueError(f"size={self.size!r}: use an integer from 2 to {LARGEST_BLOCK}.")
+        size: Any = self.size
+        if not (isinstance(size, Integral) and 2 <= int(size) <= LARGEST_BLOCK):
+            raise ValueError(f"size={size!r}: use an integer from 2 to {LARGEST_BLOCK}.")
         if self.newton not in (True, False):
             raise ValueError(f"newton={self.newton!r}: use True or False.")
 
