@@ -3,7 +3,8 @@
     python benchmarks/kernel_multiclass.py [--data vowel segment ...] [--rows N] [--fixed]
         [--machines ovo ...] [--time-limit SECONDS]
     python benchmarks/kernel_multiclass.py --rules [--data ...]
-    python benchmarks/kernel_multiclass.py --cells [--data ...] [--time-limit SECONDS]
+    python benchmarks/kernel_multiclass.py --cells [--kernel linear] [--data ...]
+        [--time-limit SECONDS]
     python benchmarks/kernel_multiclass.py --growth
     python benchmarks/kernel_multiclass.py --memory
 
@@ -14,7 +15,7 @@ of its examples. Then each machine is fitted and predicts on one thread, in turn
 seconds are medians of processor time. With --rows, the first N rows of a random order are fitted.
 The second form counts steps and kernel rows of the rules that choose one example at a time. The
 third fits every cell of a grid of C and gamma, also where the kernel matrix is nearly singular, on
-at most 2,000 examples. The fourth fits made-up data (normal clusters) of growing n and k. The last
+at most 2,000 examples; with --kernel linear, C alone. The fourth fits made-up data (normal clusters) of growing n and k. The last
 prints the peak memory of fits of made-up data, each in a process of its own, beyond what it takes
 anyway: the data, the modules (a small fit imports them first) and the cached kernel rows.
 """
@@ -38,6 +39,7 @@ import softmargin
 MACHINES = ("ovo", "ovr", "weston_watkins", "crammer_singer")
 GRID_C, GRID_GAMMA = (1.0, 10.0), (1.0, 3.0, 10.0)
 CELLS_C, CELLS_GAMMA, MOST_IN_CELLS = (1.0, 100.0, 10_000.0), (0.03, 0.3, 3.0, 30.0), 2000
+LINEAR_CELLS_C = (1.0, 100.0, 10_000.0, 1_000_000.0)
 MOST_TO_CHOOSE = 1000
 """Parameters are chosen on at most this many training examples."""
 CACHE_SIZE = 200.0
@@ -133,9 +135,10 @@ def rules(names: list[str]) -> None:
                     )
 
 
-def cells(names: list[str], machines: list[str], time_limit: float | None) -> None:
+def cells(names: list[str], machines: list[str], kernel: str, time_limit: float | None) -> None:
     """Processor time of all cells, of the slowest, and how many did not converge."""
-    print(f"C in {CELLS_C}, gamma in {CELLS_GAMMA} / features")
+    grid_C, grid_gamma = (CELLS_C, CELLS_GAMMA) if kernel == "rbf" else (LINEAR_CELLS_C, (0.0,))
+    print(f"kernel {kernel}, C in {grid_C}, gamma in {grid_gamma} / features")
     print("data            machine         all s  slowest s  at C, gamma d  not converged")
     for name in names:
         X, y, _, _ = parts(name)
@@ -143,9 +146,10 @@ def cells(names: list[str], machines: list[str], time_limit: float | None) -> No
         X, y = X[rows], y[rows]
         for machine in machines:
             found = []
-            for C, gamma in itertools.product(CELLS_C, CELLS_GAMMA):
+            for C, gamma in itertools.product(grid_C, grid_gamma):
                 svc = softmargin.SVC(
                     multi_class=machine,
+                    kernel=kernel,
                     C=C,
                     gamma=gamma / X.shape[1],
                     n_jobs=1,
@@ -228,13 +232,14 @@ if __name__ == "__main__":
     parser.add_argument("--machines", nargs="+", default=list(MACHINES), choices=MACHINES)
     parser.add_argument("--time-limit", type=float, help="seconds of a fit, by the clock")
     parser.add_argument("--cells", action="store_true", help="every cell of a grid of C and gamma")
+    parser.add_argument("--kernel", choices=("rbf", "linear"), default="rbf", help="of --cells")
     parser.add_argument("--growth", action="store_true", help="time with n and k")
     parser.add_argument("--memory", action="store_true", help="peak memory of large fits")
     args = parser.parse_args()
     if args.rules:
         rules(args.data)
     elif args.cells:
-        cells(args.data, args.machines, args.time_limit)
+        cells(args.data, args.machines, args.kernel, args.time_limit)
     elif args.growth:
         growth()
     elif args.memory:

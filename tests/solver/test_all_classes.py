@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from softmargin import SVC, LinearSVC, _core
@@ -336,6 +337,41 @@ def test_variables_that_are_tiny_compared_with_their_bounds(machine, scale, C):
     np.testing.assert_allclose(
         found.decision_function(scale * X), expected.decision_function(X), atol=1e-6
     )
+
+
+def many_overlapping_classes():
+    X, y = overlapping_clusters(300, 60, 2.0)
+    return X[:, :3], y
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_large_bounds_for_classes_that_overlap(machine, weighted):
+    """The bounds grow to C.  Scores hardly change with such a C, so the objective is about
+    proportional to it."""
+    X, y = many_overlapping_classes()
+    weight = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(X)) if weighted else None
+    small, large = (
+        SVC(multi_class=machine, C=C, kernel="linear", max_iter=2_000_000)
+        .fit(X, y, sample_weight=weight)
+        .solution_
+        for C in (1e6, 1e8)
+    )
+    assert small.converged
+    assert large.converged
+    assert large.primal_objective == pytest.approx(100 * small.primal_objective, rel=2e-3)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_fit_that_ends_while_its_bounds_grow_can_be_continued(machine):
+    X, y = many_overlapping_classes()
+    model = SVC(multi_class=machine, C=1e8, kernel="linear", max_iter=50_000, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        before = model.fit(X, y).solution_
+    after = model.set_params(max_iter=2_000_000).fit(X, y).solution_
+    assert after.converged
+    assert before.dual_objective <= after.primal_objective
+    assert before.kkt_violation > 1  # for C, not for the present bounds
 
 
 @pytest.mark.parametrize("machine", MACHINES)

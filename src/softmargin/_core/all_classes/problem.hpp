@@ -58,6 +58,12 @@ struct Problem {
 
   Index size() const { return static_cast<Index>(label.size()); }
 
+  // Multiplies all variables, and so all scores.
+  void multiply(double factor) {
+    for (Table* table : {&beta, &scores})
+      for (double& value : table->values) value *= factor;
+  }
+
   Index classes;
   std::vector<std::int32_t> label;
   std::vector<double> upper;      // C_i

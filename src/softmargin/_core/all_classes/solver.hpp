@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../decomposition.hpp"
+#include "growing_bounds.hpp"
 #include "working_set.hpp"
 
 namespace softmargin::all_classes {
@@ -51,6 +52,7 @@ class Solver final : public AnySolver {
         working_set_(settings.rule, settings.block_size, problem_.classes, settings.most_free),
         tolerance_(settings.tolerance),
         most_rounding_(settings.most_rounding),
+        bounds_(problem_),
         progress_(problem_.size(), true) {
     matrix_.keep_last(working_set_.rows_in_use(), WorkingSet<Real, Machine>::values_per_pair);
     double largest = 0;
@@ -79,6 +81,7 @@ class Solver final : public AnySolver {
   SolverState finish() override {
     if (!started_) start();
     unshrink();
+    bounds_.end(problem_);
     state_.violation = look_at_all();
     state_.objective = -dual_objective(problem_);
     // The certificate needs memory, but no kernel values.
@@ -101,6 +104,7 @@ class Solver final : public AnySolver {
     update_scores(problem_, matrix_, used, changes, 0, problem_.size(), {});
     state_.objective = -dual_objective(problem_);
     if (largest_rounding() <= most_rounding_) most_rounding_ = infinity;
+    bounds_.start(problem_);
     until_shrink_ = period();
     started_ = true;
   }
@@ -111,14 +115,19 @@ class Solver final : public AnySolver {
       return;
     }
     double worst = look_at_all();
-    if (worst <= tolerance_ && check_all(worst)) return;
+    if (worst <= present_tolerance() && check_all(worst)) return;
+    if (bounds_.is_due(state_.iterations) && bounds_.helps(relative_gap())) {
+      unshrink();
+      if (bounds_.begin(problem_)) bounds_changed();
+      worst = look_at_all();
+    }
     if (settings_.shrinking && !all_to_the_end_ && until_shrink_ <= 0) {
       until_shrink_ = period();
       if (shrink(worst)) worst = look_at_all();
     }
     state_.violation = worst;
     const std::int64_t next = most_rounding_ < infinity ? std::min(last_, next_look_) : last_;
-    const StepResult step = working_set_.step(problem_, matrix_, violations_, tolerance_,
+    const StepResult step = working_set_.step(problem_, matrix_, violations_, present_tolerance(),
                                               std::max<std::int64_t>(next - state_.iterations, 1));
     if (step.given_up) return;
     state_.iterations += step.iterations;
@@ -126,6 +135,19 @@ class Solver final : public AnySolver {
     state_.objective -= step.gain;
     if (!step.moved) no_progress();
     if (progress_.has_stalled(state_.iterations, state_.violation, state_.objective)) no_progress();
+  }
+
+  double present_tolerance() const {
+    return bounds_.growing() ? std::max(tolerance_, bounds_.tolerance) : tolerance_;
+  }
+
+  void grow_bounds() {
+    bounds_.grow(problem_);
+    bounds_changed();
+  }
+  void bounds_changed() {
+    state_.objective = -dual_objective(problem_);
+    progress_.begin_at(state_.iterations);
   }
 
   std::int64_t period() const { return std::min<std::int64_t>(problem_.size(), 1000); }
@@ -145,16 +167,21 @@ class Solver final : public AnySolver {
   }
 
   // Called when no active example violates the conditions by more than the tolerance. Brings the
-  // others back and lowers the tolerance if the gap is too large. True: nothing is left to do in
-  // this round; otherwise `worst` is the violation to continue with.
+  // others back, and lets the bounds grow, or lowers the tolerance if the gap is too large. True:
+  // nothing is left to do in this round; otherwise `worst` is the violation to continue with.
   bool check_all(double& worst) {
     if (problem_.active < problem_.size()) {
       // While the active examples alone have too large a gap, the others need not come back.
-      if (!gap_is_small(worst) && lower_tolerance(worst)) return false;
+      if (!bounds_.growing() && !gap_is_small(worst) && lower_tolerance(worst)) return false;
       unshrink();
       until_shrink_ = 0;
       worst = look_at_all();
-      if (worst > tolerance_) return false;
+      if (worst > present_tolerance()) return false;
+    }
+    if (bounds_.growing()) {
+      grow_bounds();
+      worst = look_at_all();
+      return worst <= present_tolerance() && check_all(worst);
     }
     state_.violation = worst;
     if (gap_is_small(worst)) {
@@ -165,18 +192,22 @@ class Solver final : public AnySolver {
     return state_.outcome != Outcome::running;
   }
 
-  // Whether the gap of the active examples is small enough. No example's share is negative.
+  // Whether the gap of the active examples is small enough.
   bool gap_is_small(double violation) {
     if (settings_.gap_tolerance == infinity || violation <= 0) return true;
+    gap_share_ = relative_gap() / settings_.gap_tolerance;
+    return gap_share_ <= 1;
+  }
+
+  // Of the active examples, for the present bounds. No example's share of the gap is negative.
+  double relative_gap() const {
     Visit<Machine> visit(problem_.classes);
     double gap = 0;
     for (Index k = 0; k < problem_.active; ++k) {
       visit.look(problem_, k);
       gap += visit.gap();
     }
-    const double allowed = settings_.gap_tolerance * std::abs(state_.objective);
-    gap_share_ = gap / allowed;
-    return gap <= allowed;
+    return gap > 0 ? gap / std::abs(state_.objective) : 0;
   }
 
   // Lowers the tolerance because the gap is too large: the gap falls about in proportion to the
@@ -240,6 +271,7 @@ class Solver final : public AnySolver {
     permute(problem_.label, old_position);
     permute(problem_.upper, old_position);
     permute(problem_.curvature, old_position);
+    bounds_.reorder(old_position);
     std::vector<double> moved(problem_.size());
     for (Table* table : {&problem_.beta, &problem_.scores})
       for (Index c = 0; c < problem_.classes; ++c) {
@@ -318,6 +350,7 @@ class Solver final : public AnySolver {
   // Rounding keeps the chosen examples from moving; the shrunk ones may still move.
   void no_progress() {
     if (problem_.active == problem_.size()) {
+      if (bounds_.growing()) return grow_bounds();
       state_.outcome = Outcome::no_progress;
       return;
     }
@@ -355,6 +388,7 @@ class Solver final : public AnySolver {
   int lowered_ = 0;
   std::vector<double> violations_;  // of the active examples
   std::vector<Stage> stages_;
+  GrowingBounds<Machine> bounds_;
   std::int64_t until_shrink_ = 0, last_ = 0, next_look_ = 128;
   Progress progress_;
   bool started_ = false, all_to_the_end_ = false;
