@@ -15,9 +15,10 @@ of its examples. Then each machine is fitted and predicts on one thread, in turn
 seconds are medians of processor time. With --rows, the first N rows of a random order are fitted.
 The second form counts steps and kernel rows of the rules that choose one example at a time. The
 third fits every cell of a grid of C and gamma, also where the kernel matrix is nearly singular, on
-at most 2,000 examples; with --kernel linear, C alone. The fourth fits made-up data (normal clusters) of growing n and k. The last
-prints the peak memory of fits of made-up data, each in a process of its own, beyond what it takes
-anyway: the data, the modules (a small fit imports them first) and the cached kernel rows.
+at most 2,000 examples; with --kernel linear, C alone. The fourth fits made-up data (normal
+clusters) of growing n and k. The last prints the peak memory of fits of made-up data, each in a
+process of its own, beyond what it takes anyway: the data, the modules (a small fit imports them
+first) and the cached kernel rows.
 """
 
 from __future__ import annotations
