@@ -203,8 +203,9 @@ class NewtonStep {
     if (matrix_.factor(group_, shift, floor_, least_pivot, interruption)) return true;
     if (groups_ > 0 || interruption.stopped()) return false;
     // Where the matrix has far more rows than its rank, rounding makes pivots negative.
+    const double ridge = -least_pivot;
     result_.work += factor_work(size());
-    return matrix_.factor(group_, shift, floor_, least_pivot, interruption, -least_pivot);
+    return matrix_.factor(group_, shift, floor_, least_pivot, interruption, ridge);
   }
 
   Sums sums(const std::vector<double>& x) const {
@@ -462,7 +463,7 @@ class NewtonStep {
   std::vector<char> on_bound_;
   std::vector<Index> place_;                    // among the given variables
   std::vector<double> ends_;                    // the new beta of all given variables
-  int groups_ = 1;                              // sums that are kept
+  int groups_ = 1;                              // sums that are kept; 0: variables have bounds only
   std::vector<double> direction_, normals_[2];  // solutions for -r and for the rows of A
   std::vector<double> bend_, normal_bends_[2];  // K times these
   double length_ = 0;                           // of the direction that bend_ was computed for

@@ -199,8 +199,9 @@ class _Run:
         values is compared with.  If rounding could affect the gap, a sample of decision values is
         computed again in the next arithmetic to measure the rounding error.  If that is too large,
         all decision values that determine the gap are computed again; usually these are only those
-        of the free support vectors.  (With a score for each class, none are.)  The violation is 0,
-        which no rounding error satisfies, if the gap is then too large."""
+        of the free support vectors.  (Machines with a score for each class do not compute any
+        again.)  The violation is 0, which no rounding error satisfies, if the gap is then too
+        large."""
         objectives = model.primal_objective, model.dual_objective
         enough = float(self.settings.tolerances.enough(status.violation, *objectives))
         more_exact = self.plan.next(point.precision)
@@ -232,7 +233,9 @@ class _Run:
     def _most_gap(self) -> float:
         """The relative gap of a converged fit; infinite if the gap says nothing about it."""
         for_core = self.settings.core_tolerances(len(self.dual.p))["gap_tolerance"]
-        return self.settings.tolerances.gap_tol or math.inf if for_core < math.inf else math.inf
+        if for_core == math.inf:
+            return math.inf
+        return self.settings.tolerances.gap_tol or math.inf
 
     def _exact_gradient(self, coef: Array, arithmetic: str) -> Callable[[NDArray[np.intp]], Array]:
         """A function that computes the gradient of some variables in this arithmetic."""
@@ -254,13 +257,13 @@ class _Run:
         rows, ids = self.source(more_exact)
         some = np.flatnonzero(reduce(np.logical_or, coefs))
         some = some[:: max(len(some) // SAMPLE, 1)]
-        errors, signs = np.empty((2, len(coefs), len(some)))
+        errors, at_some = np.empty((2, len(coefs), len(some)))
         for c, (coef, score) in enumerate(zip(coefs, scores, strict=True)):
             used = np.flatnonzero(coef)
             exact = rows.sums(ids[some], ids[used], coef[used], self.settings.threads)
-            errors[c], signs[c] = exact - score[some], coef[some]
-        own = errors[signs.argmax(axis=0), np.arange(len(some))]
-        off = (own - errors)[signs < 0]
+            errors[c], at_some[c] = exact - score[some], coef[some]
+        own = errors[at_some.argmax(axis=0), np.arange(len(some))]
+        off = (own - errors)[at_some < 0]
         return math.sqrt(np.mean(off**2)) if len(off) else 0.0
 
     def _rounding(self, arithmetic: str, coefs: Sequence[Array]) -> float:

@@ -92,6 +92,7 @@ class BlockDescent {
     result.work += work;
   }
 
+  // The work is measured time, in the unit of newton_schedule.hpp.
   void move(Block& block, Index m, double enough, StepResult& result) {
     visit_.look_at_member(block, m);
     // From half of the limit on, so that the next steps do not soon lead beyond it.

@@ -77,9 +77,9 @@ class FreeStep {
     // Among those of the member: its number, and that of the variable that takes up its changes, or
     // the number of variables if there is none.
     std::size_t variable, reference;
-    Place plus, minus;
-    double beta, upper, error;
-    Index number;  // among all free variables, in the order of the members
+    Place plus, minus;          // the coefficients that grow and fall with the variable
+    double beta, upper, error;  // upper: in this step, C or its share of what the sum leaves
+    Index number;               // among all free variables, in the order of the members
   };
 
   bool is_factored() const {

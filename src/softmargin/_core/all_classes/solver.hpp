@@ -226,6 +226,7 @@ class Solver final : public AnySolver {
   // The examples shrunk together, at positions from `begin` to `end`, and the nonzero beta of all
   // that stayed active, by example. (The others do not change until this stage ends.)
   struct Stage {
+    // To be called for c = 0, 1, ...; `next` begins at starts[example].
     double beta(Index example, Index c, std::size_t& next) const {
       const bool known = next < starts[example + 1] && classes[next] == c;
       return known ? values[next++] : 0;

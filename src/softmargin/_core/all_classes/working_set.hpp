@@ -55,9 +55,10 @@ class WorkingSet {
 
   Index rows_in_use() const { return size_ + 2; }
 
-  // About how many kernel values a block stores for each pair of its examples: one in its matrix,
-  // one for newcomers, at most eight in the lists of classes.
-  static constexpr std::size_t values_per_pair = 10;
+  // About how many kernel values a block stores for each pair of its examples: at most eight in the
+  // lists of classes, one in its matrix, one for newcomers.
+  static constexpr std::size_t list_values_per_pair = 8;
+  static constexpr std::size_t values_per_pair = list_values_per_pair + 2;
   static std::size_t bytes(Index size) { return values_per_pair * sizeof(Real) * size * size; }
 
   // Until the next step.
@@ -140,6 +141,8 @@ class WorkingSet {
     const std::vector<Index> positions = choose(problem, matrix.order(), violations);
     rows_.update(matrix, positions, problem.active);
     const std::vector<Index> slots = most_violating_first(positions, violations);
+    // What only a twentieth of the block exceeds. A few examples may violate the conditions far
+    // more.
     const double typical = violations[positions[slots[slots.size() / 20]]];
     std::vector<Index> members;
     block_.clear();
@@ -154,7 +157,6 @@ class WorkingSet {
         for (std::size_t t = 0; t < list.size(); ++t) out[t] = row[slots[list[t]]];
       }
     });
-    // A few examples may violate the conditions far more than the others.
     const double enough = std::max(0.2 * typical, 0.5 * tolerance);
     StepResult result =
         descent_.solve(block_, step_, enough, most_iterations, matrix.interruption());
@@ -166,7 +168,8 @@ class WorkingSet {
   }
 
   // A block that is not solved after all passes has a nearly singular matrix. Then smaller blocks
-  // are better: Newton steps on their variables are cheap.
+  // are better: Newton steps on their variables are cheap. They need not be smaller than a few
+  // examples whose variables fit into a factor.
   void adapt_size(int passes) {
     const Index least = std::clamp<Index>(most_factored_ / 4, 2, 16);
     constexpr int most = BlockDescent<Real, Machine>::most_passes;
@@ -193,16 +196,16 @@ class WorkingSet {
   }
 
   // Where examples have very many variables, a block has fewer examples.
-  std::size_t most_values() const { return std::size_t{8} * size_ * size_; }
+  std::size_t most_values() const { return list_values_per_pair * size_ * size_; }
 
   void add_member(const Problem& problem, Index k) {
     const std::int32_t label = problem.label[k];
     block_.add_member(label, problem.upper[k], problem.curvature[k], problem.scores.at(label, k));
   }
 
-  // With the variables that are free or whose errors are not far from zero. Of those at zero, only
-  // the ones with the largest errors, so that the lists of a block have about as many kernel values
-  // as the block.
+  // With the variables that are free or whose errors are not far from zero; those at C with a large
+  // error will stay there. Of those at zero, only the ones with the largest errors, so that the
+  // lists of a block have about as many kernel values as the block.
   void add_to_block(const Problem& problem, Index k, double margin) {
     const std::int32_t label = problem.label[k];
     const double base = 1 - problem.scores.at(label, k);
