@@ -35,21 +35,21 @@ class GrowingBounds {
     if (most > 0 && most < 0.5 && best_multiple(problem) >= 10) set(problem, most);
   }
 
-  // Whether it is time to ask if small bounds would help: rarely, and not soon.
+  // Whether it is time to ask if small bounds would help, or smaller ones: rarely, and not soon.
   bool is_due(std::int64_t iterations) {
-    if (growing() || iterations < next_try_) return false;
+    if (iterations < next_try_) return false;
     next_try_ *= 4;
     return true;
   }
 
-  // Whether small bounds would help, by the gap relative to the objective.
-  static bool helps(double gap) { return gap > 20; }
+  // Whether they might, by the gap relative to the objective.
+  static bool helps(double gap) { return gap > 5; }
 
-  // Begins with small bounds, and with variables within them. False, and nothing changes, if the
-  // variables are large enough for their scores.
+  // Begins with small bounds, and with variables within them. False, and nothing changes, if many
+  // variables are near C, or if they are large enough for their scores.
   bool begin(Problem& problem) {
     const auto [mean, most] = shares(problem);
-    if (!(mean > 0 && best_multiple(problem) >= 2.5)) return false;
+    if (!(mean > 0 && mean < 0.5 && best_multiple(problem) >= 2.5)) return false;
     const double share = 0.1 * mean;
     problem.multiply(share / most);
     set(problem, share);
