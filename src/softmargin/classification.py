@@ -252,7 +252,8 @@ class SVC(Classifier):
     verbose : bool or int, default=False
         1: a live progress line on standard error.  2: progress messages through ``logging``.
     max_iter : int, default=-1
-        Limit on the solver's iterations (per pair of classes); -1 for no limit.
+        Limit on the solver's iterations in each problem (by default there is one per pair of
+        classes); -1 for no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether decision values have one column per class ("ovr") or one per pair of classes
         ("ovo").
@@ -272,11 +273,11 @@ class SVC(Classifier):
     n_jobs : int or None, default=None
         Number of threads. None respects OMP_NUM_THREADS and threadpoolctl; -1 uses all processors.
     gap_tol : float or None, default=1e-3
-        The fit also has to reach a relative duality gap of at most ``gap_tol``, for each pair of
-        classes.  If C is large, the solver needs a smaller violation than ``tol`` for that.  With
-        None, only ``tol`` counts.
+        The fit also has to reach a relative duality gap of at most ``gap_tol`` in each problem.  If
+        C is large, the solver needs a smaller violation than ``tol`` for that.  With None, only
+        ``tol`` counts.
     time_limit : float or None, default=None
-        Seconds after which the fit (all pairs of classes together) stops and keeps the model
+        Seconds after which the fit (all problems together) stops and keeps the model
         reached so far.  The limit includes the time for the certificate, as far as it can be
         estimated.
     on_interrupt : {"raise", "keep"}, default="raise"
@@ -284,8 +285,9 @@ class SVC(Classifier):
         the fit.  "keep": stop the fit and keep the model reached so far.
     callbacks : list of callables or None, default=None
         Each is called with a :class:`softmargin.watching.Status` about 20 times a second.  It stops
-        the fit by returning True (or a StopReason), or by calling ``status.stop()``.  When pairs of
-        classes are solved in parallel, it is called from their threads, one call at a time.
+        the fit by returning True (or a StopReason), or by calling ``status.stop()``.  When
+        several problems are solved in parallel, it is called from their threads, one call at a
+        time.
     warm_start : bool, default=False
         Start from the solution of the last fit, if that fit had ``warm_start=True`` or was stopped
         early.  Examples are matched by their position in X (and by class); data and parameters may
