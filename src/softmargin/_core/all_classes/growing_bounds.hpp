@@ -50,7 +50,7 @@ class GrowingBounds {
   bool begin(Problem& problem) {
     const auto [mean, most] = shares(problem);
     if (!(mean > 0 && mean < 0.5 && best_multiple(problem) >= 2.5)) return false;
-    const double share = 0.1 * mean;
+    const double share = 0.01 * mean;
     problem.multiply(share / most);
     set(problem, share);
     return true;
