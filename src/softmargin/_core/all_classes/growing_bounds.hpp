@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../shrinking.hpp"
 #include "problem.hpp"
 
 namespace softmargin::all_classes {
@@ -98,14 +99,9 @@ class GrowingBounds {
 
   // The multiple of the variables that has the largest dual objective.
   static double best_multiple(const Problem& problem) {
-    double linear = 0, square = 0;
-    for (Index c = 0; c < problem.classes; ++c)
-      for (Index k = 0; k < problem.size(); ++k) {
-        const double beta = problem.beta.at(c, k);
-        if (beta == 0) continue;
-        linear += beta;
-        square += beta * (problem.scores.at(problem.label[k], k) - problem.scores.at(c, k));
-      }
+    double linear = 0;
+    for (double beta : problem.beta.values) linear += beta;
+    const double square = 2 * (linear - dual_objective(problem));
     return square > 0 ? linear / square : infinity;
   }
 
